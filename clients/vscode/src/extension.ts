@@ -6,6 +6,7 @@ import { pickAnswer } from "./questions/pick";
 import { registerQuestions } from "./questions/register";
 import { OpenQuestions } from "./questions/service";
 import { registerReview } from "./review/register";
+import { Reviews } from "./review/reviews";
 import { Keys } from "./server/keys";
 import { configuration, ServerLauncher } from "./server/launcher";
 import { begin, registerServer } from "./server/register";
@@ -22,13 +23,14 @@ export function activate(context: vscode.ExtensionContext): void {
   const sessions = new WindowSessions(connection, context.workspaceState);
   const questions = new OpenQuestions(connection, pickAnswer);
   const magy: Magy = { connection, sessions, questions, log };
-  context.subscriptions.push(log, connection, sessions, questions);
+  const reviews = new Reviews(connection, log);
+  context.subscriptions.push(log, connection, sessions, questions, reviews);
 
   registerServer(context, connection, launcher, keys, log);
   registerSessions(context, magy, sessions, launcher);
   registerQuestions(context, magy);
-  registerTranscript(context, magy);
-  registerReview(context, magy);
+  registerTranscript(context, magy, reviews);
+  registerReview(context, magy, reviews);
   registerInPlace(context, magy);
   registerUndo(context, magy);
   begin(connection, log);

@@ -5,16 +5,18 @@ import type { AnyUpdate } from "../src/wire/generated";
 import { hashOf } from "./input/pictures";
 import { Input } from "./input/input";
 import type { Block } from "./state/blocks";
-import { attached, childChanged, older, update } from "./state/fold";
+import { attached, begins, childChanged, older, update } from "./state/fold";
 import { oneLine } from "./state/harmless";
 import { answered, changed as questionsChanged } from "./state/questions";
 import { Transcript } from "./state/transcript";
 import { promptWords } from "./state/words";
 import { append, button, fill, h, icon } from "./view/dom";
-import { drawHeader } from "./view/header";
+import { drawHeader, drawSums } from "./view/header";
 import type { Connection } from "./view/header";
 import { TurnList } from "./view/list";
+import { drawReview } from "./view/review";
 import type { Shown } from "./view/shown";
+import { missing, welcome } from "./view/welcome";
 
 /** Turns that are kept while nobody reads older ones, and how many more before some go. */
 const TURNS = 60;
@@ -31,6 +33,8 @@ export class Page {
   private readonly list: TurnList;
   private readonly input: Input;
   private readonly header = h("header", { class: "bar" });
+  private readonly sums = h("div", { class: "bar sums-bar", role: "group", "aria-label": "What this session takes", hidden: true });
+  private readonly review = h("div", { class: "review-bar", role: "group", "aria-label": "Changes under review", hidden: true });
   private readonly scroller = h("div", { class: "scroller" });
   private readonly log = h("div", { class: "log", role: "log", "aria-live": "off", "aria-label": "Transcript" });
   private readonly top = h("div", { class: "top" });
@@ -66,7 +70,7 @@ export class Page {
     append(this.jump, [icon("arrow-down"), " Latest"]);
     this.jump.hidden = true;
     append(this.scroller, [this.top, this.empty, this.log]);
-    const main = h("main", {}, this.header, this.scroller, h("div", { class: "jump-place" }, this.jump), this.input.element);
+    const main = h("main", {}, this.header, this.sums, this.scroller, h("div", { class: "jump-place" }, this.jump), this.review, this.input.element);
     body.append(main, this.polite, this.urgent);
     this.listen();
   }
@@ -86,6 +90,9 @@ export class Page {
         return this.attach(message);
       case "none":
         return this.reset("");
+      case "options":
+        if (this.t.session === "") begins(this.t, message.options);
+        return this.soon();
       case "failed":
         this.reset("");
         return this.input.tell(message.message);
@@ -107,6 +114,8 @@ export class Page {
         return this.input.tell(message.message);
       case "connection":
         return this.connected(message);
+      case "review":
+        return drawReview(this.shown, this.review, message);
       default:
         return this.aside(message);
     }
@@ -125,6 +134,7 @@ export class Page {
         return this.input.refused(message.messageId, message.text, message.message);
       case "answered":
         answered(this.t, message.interactionId, message.outcome, message.scope, message.reason);
+        this.input.tell("");
         return this.soon();
       case "preview":
         return this.input.restore.arrived(message.turnId, message.preview, message.message);
@@ -138,7 +148,7 @@ export class Page {
         if (this.input.value === "") this.input.value = this.draft = message.text;
         return;
       case "offer":
-        return this.offer(message.text);
+        return this.offer(message.text, message.turnId);
       case "focus":
         return this.input.focus();
       case "say":
@@ -203,15 +213,15 @@ export class Page {
     const left = message.result?.files.filter((file) => file.conflict).length ?? 0;
     this.input.tell(message.message ?? (left > 0 ? `${left} file${left === 1 ? " was" : "s were"} left alone` : ""));
     if (!message.result?.prompt) return;
-    // The server also names what went along.
-    const block = this.t.get(message.turnId);
-    this.offer(block ? promptWords(block) : message.result.prompt);
+    this.offer(message.result.prompt, message.turnId);
   }
 
   /** Puts what was said into the input, to be said otherwise; what is written there already stays. */
-  private offer(prompt: string): void {
+  private offer(prompt: string, turnId: string): void {
     if (prompt === "" || this.input.value.trim() !== "") return;
-    this.input.value = prompt;
+    // The server also names what went along.
+    const block = this.t.get(turnId);
+    this.input.value = block ? promptWords(block) : prompt;
     this.input.focus();
   }
 
@@ -257,6 +267,7 @@ export class Page {
     if (frame || order) {
       this.list.sums(this.t.turns, this.t.turn);
       drawHeader(this.shown, this.header, this.parent, this.connection);
+      drawSums(this.shown, this.sums);
       this.input.update();
       this.drawEnds();
     }
@@ -275,7 +286,11 @@ export class Page {
       fill(this.top, more && button("Show older turns", () => this.askOlder(), "secondary"));
     }
     this.empty.hidden = this.t.blocks.length > 0;
-    if (!this.empty.hidden && this.empty.childElementCount === 0) fill(this.empty, ...welcome());
+    const lack = missing(this.shown, this.connection);
+    const said = `${lack} ${lack ? this.connection.message : ""}`;
+    if (this.empty.hidden || this.empty.dataset.said === said) return;
+    this.empty.dataset.said = said;
+    fill(this.empty, ...welcome(this.shown, this.connection));
   }
 
   /** Says the end of a turn, and a question, to those who listen. */
@@ -310,6 +325,7 @@ export class Page {
         this.polite.textContent = text;
         this.input.tell(text);
       },
+      ask: (text) => this.input.ask(text),
       edit: (block) => this.input.edit(block),
       back: (block) => this.input.restore.ask({ turnId: block.id, again: false }),
     };
@@ -339,7 +355,8 @@ export class Page {
       if (!event.altKey || event.ctrlKey || event.metaKey) return;
       if (event.key === "ArrowUp") this.list.step(-1);
       else if (event.key === "ArrowDown") this.list.step(1);
-      else if (event.key === "q") this.toQuestion();
+      else if (event.code === "KeyQ") this.toQuestion();
+      else if (event.code === "KeyM") this.input.nextMode();
       else return;
       event.preventDefault();
     });
@@ -376,20 +393,4 @@ export class Page {
 function bounded<V>(map: Map<string, V>, key: string, value: V, most: number): void {
   map.set(key, value);
   while (map.size > most) map.delete(map.keys().next().value ?? "");
-}
-
-function welcome(): HTMLElement[] {
-  const row = (name: string, ...words: (string | HTMLElement)[]) => h("li", {}, icon(name), h("span", {}, ...words));
-  const key = (text: string) => h("kbd", {}, text);
-  return [
-    h("div", { class: "welcome", role: "heading", "aria-level": 2 }, "What shall we do?"),
-    h(
-      "ul",
-      { role: "list" },
-      row("mention", key("@"), " mentions files, symbols, ", key("@problems"), " and ", key("@terminal")),
-      row("zap", key("/"), " runs an action: explain, test, review and your own"),
-      row("diff", "Edits land in your files at once and wait for your review, hunk by hunk"),
-      row("history", "Any message can be taken back, with all that came of it"),
-    ),
-  ];
 }

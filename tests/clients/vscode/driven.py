@@ -270,8 +270,7 @@ class Window:
         box.fill(path)
         name = path.rpartition("/")[2]
         row = self.page.locator(f'.quick-input-list .monaco-list-row[aria-label^="{name}"]')
-        row.first.wait_for(timeout=1000 * PATIENCE)
-        self.page.keyboard.press("Enter")
+        row.first.click(timeout=1000 * PATIENCE)  # which may not be the first of the list yet
         self.tab(name).wait_for(timeout=1000 * PATIENCE)
         self.until(lambda: self.text() is not None, f"the text of {path}")
 
@@ -339,6 +338,11 @@ class Window:
             for item in self.page.locator(".statusbar-item a").all()
             if (label := item.get_attribute("aria-label"))
         ]
+
+    def title_button(self, label: str) -> None:
+        """Presses a button at the right of the tabs."""
+        button = self.page.locator(f'.editor-actions .action-label[aria-label^="{label}"]')
+        button.first.click(timeout=1000 * PATIENCE)
 
     def lenses(self, title: str) -> Locator:
         """Those with this title, from the top of the file to its end."""

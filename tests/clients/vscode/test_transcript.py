@@ -345,7 +345,7 @@ def test_a_question_is_a_card_whose_first_choice_refuses(page: Transcript) -> No
     card.wait_for()
     assert page.page.evaluate("document.activeElement.tagName") == "BODY"  # no focus is taken
     said = card.inner_text()
-    for one in ("Run rm -rf build", "agent build: bash `*` -> ask", "bash `rm -rf build`"):
+    for one in ("Run rm -rf build", "agent build: bash * -> ask", "bash rm -rf build"):
         assert one in said
     labels = card.locator(".answers button").all_inner_texts()
     assert labels == [
@@ -379,6 +379,7 @@ def test_a_click_meant_for_something_else_is_no_answer(page: Transcript) -> None
     assert page.said("answer") == []
 
 
+@pytest.mark.req("G022")
 def test_a_child_asks_by_name_and_what_is_not_remembered_is_not_offered(
     page: Transcript,
 ) -> None:
@@ -519,6 +520,7 @@ def test_a_pasted_picture_goes_along_and_is_shown(page: Transcript) -> None:
     page.at(".block.user .thumbnail").wait_for()
 
 
+@pytest.mark.req("G021")
 def test_what_waits_is_shown_moved_taken_back_and_dropped(page: Transcript) -> None:
     log = Log()
     page.tell(updates(*log.prompt("p1", "Go on")))
@@ -608,6 +610,125 @@ def test_agent_and_model_are_picked(page: Transcript) -> None:
         {"configId": "agent", "name": "Agent", "currentValue": "plan"}])))  # fmt: skip
     page.at("textarea").focus()
     page.until(lambda: page.at("select[aria-label=Agent]").input_value() == "plan", "the agent")
+
+
+def test_one_key_goes_from_reviewing_to_asking_accepting_planning_and_back(
+    page: Transcript,
+) -> None:
+    """As the server's options are; who worked before the plan works on after it."""
+    page.tell(attached(session(configOptions=options())))
+    log = Log()
+    now = {"agent": "build", "review": "review"}
+    seen = []
+    for count in (1, 2, 3, 4):
+        before = len(page.said("option"))
+        page.page.keyboard.press("Alt+m")
+        page.waits_for("option", before + 1)
+        for one in page.said("option")[before:]:
+            now[one["configId"]] = one["value"]
+            changed = {"configId": one["configId"], "currentValue": one["value"], "name": ""}
+            page.tell(updates(log.entry("config_option_update", configOptions=[changed])))
+        page.settled()
+        seen.append((now["agent"], now["review"]))
+        assert page.at("select[aria-label=Agent]").input_value() == now["agent"], count
+    assert seen == [("build", "propose"), ("build", "auto"), ("plan", "auto"), ("build", "review")]
+
+
+# --- where one begins, and where something is missing ---------------------------------------------
+
+
+def options(model: str = "lab/large") -> list[dict[str, Any]]:
+    """Those of a session, as the server has them."""
+    values = {"agent": ("build", ["build", "plan"]), "model": (model, [model] if model else []),
+              "review": ("review", ["review", "propose", "auto"]),
+              "bypass": ("off", ["off", "on"])}  # fmt: skip
+    return [
+        {"configId": id, "name": id.capitalize(), "currentValue": value, "options": choices}
+        for id, (value, choices) in values.items()
+    ]
+
+
+def test_agent_and_model_are_chosen_before_the_first_prompt(page: Transcript) -> None:
+    page.tell({"type": "none"}, {"type": "options", "options": options()})
+    model = page.at("select[aria-label=Model]")
+    page.until(lambda: model.count() and model.input_value() == "lab/large", "the model")
+    page.at("select[aria-label=Agent]").select_option("plan")
+    assert page.waits_for("option") == {"type": "option", "configId": "agent", "value": "plan"}
+
+
+def test_who_has_no_model_is_led_to_one(page: Transcript) -> None:
+    """Before the first prompt, and at the error of a turn, which is tried again."""
+    page.tell({"type": "none"}, {"type": "options", "options": options(model="")})
+    heading = page.page.get_by_role("heading", name="Magy needs a model")
+    page.until(heading.count, "what is missing")
+    for name, command in (("Set API Key…", "setApiKey"), ("Choose Model…", "selectModel"),
+                          ("Run Doctor", "runDoctor")):  # fmt: skip
+        page.page.get_by_role("button", name=name).click()
+        assert page.said("run")[-1] == {"type": "run", "command": command}
+    page.page.get_by_role("button", name="Look Again").click()
+    page.waits_for("lookAgain")
+    page.tell({"type": "options", "options": options()})
+    page.until(lambda: not heading.count(), "the usual welcome")
+    log = Log()
+    fails = log.prompt("p1", "Hello"), log.ends("p1", "error", "No model: set ANTHROPIC_API_KEY.")
+    page.tell(attached(session()), updates(*fails[0], fails[1]))
+    page.page.get_by_role("button", name="Set API Key…").click()
+    page.at("textarea").fill("I write on")
+    page.page.get_by_role("button", name="Try Again").click()
+    asked = page.waits_for("prompt")
+    assert (asked["text"], page.at("textarea").input_value()) == ("Try again.", "I write on")
+    page.tell(updates(*log.prompt("p2", "Try again."), log.ends("p2")))
+    again = page.page.get_by_role("button", name="Try Again")
+    page.until(lambda: not again.is_visible(), "no retry of an earlier turn")
+
+
+def test_a_server_that_is_missing_is_installed_from_the_transcript(page: Transcript) -> None:
+    why = "No server was found."
+    page.tell({"type": "none"}, {"type": "connection", "state": "missing", "message": why})
+    page.page.get_by_role("button", name="Install Server…").click()
+    assert page.waits_for("run") == {"type": "run", "command": "installServer"}
+    assert "No server was found." in page.at(".empty").inner_text()
+
+
+def test_changes_under_review_are_decided_from_the_transcript(page: Transcript) -> None:
+    bar = page.page.get_by_role("group", name="Changes under review")
+    page.tell({"type": "review", "changes": 3, "files": 1})
+    page.until(lambda: "3 changes in 1 file" in bar.inner_text(), "what waits")
+    for name, command in (("Review", "reviewAll"), ("Accept All", "acceptAll"),
+                          ("Reject All", "rejectAll")):  # fmt: skip
+        bar.get_by_role("button", name=name, exact=True).click()
+        assert page.said("run")[-1] == {"type": "run", "command": command}
+    page.tell({"type": "review", "changes": 0, "files": 0})
+    page.until(lambda: not bar.is_visible(), "nothing that waits")
+
+
+def test_a_call_that_waits_shows_its_command_and_its_change(page: Transcript) -> None:
+    """Nothing was worked out of it yet: another call of the same reply asks first."""
+    log = Log()
+    command = "make all && make check && " + "x" * 60
+    edit = {"path": "a.py", "old_text": "one\n", "new_text": "two\n"}
+    calls = [("4.0", "bash", {"command": command}), ("4.1", "edit_file", edit)]
+    page.tell(updates(*log.prompt("p1", "Go"), *(
+        log.entry("tool_call_update", toolCallId=id, name=name, title=name, status="pending",
+                  rawInput=input) for id, name, input in calls)))  # fmt: skip
+    first, second = (page.at(f'.block[data-id="{id}"]') for id, _, _ in calls)
+    page.until(lambda: command in first.inner_text(), "the whole command")
+    assert second.locator(".title").inner_text() == "edit_file: a.py"
+    assert second.locator(".del").inner_text().strip() == "-one"
+    assert second.locator(".add").inner_text().strip() == "+two"
+
+
+@pytest.mark.req("G026")
+def test_the_window_and_the_cost_are_shown(page: Transcript) -> None:
+    page.tell(attached(session(context={"tokens": 0, "window": 200_000})))
+    log = Log()
+    page.tell(updates(*log.prompt("p1", "Count the prices\nall of them"),
+                      log.used("4", 50_000, 0.25), log.ends("p1")))  # fmt: skip
+    meter = page.page.get_by_role("meter")
+    page.until(meter.count, "the meter")
+    assert meter.get_attribute("aria-label") == "The model's window: 50k of 200k tokens are used"
+    assert "$0.25" in page.at(".sums").inner_text()
+    assert page.at(".session-title").inner_text() == "Count the prices"
 
 
 # --- children -------------------------------------------------------------------------------------

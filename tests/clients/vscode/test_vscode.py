@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,18 @@ text: Never said.
 prompt: only the gross
 text: It is gross alone.
 
+prompt: name the tax
+text: I name it.
+{edit("def gross(price):", "def gross(price):  # TAX")}
+---
+text: It has a name.
+
+prompt: clear away
+text: Files come and go.
+call: bash {{"command": "rm rates.json && cp logo.bin old.bin && head -c 8 /dev/zero > logo.bin"}}
+---
+text: They went.
+
 prompt: say it again
 text: It was as before.
 call: bash {{"command": "touch again"}}
@@ -61,11 +74,14 @@ text: Now it is valid.
 
 @pytest.fixture
 def shop(folder: Path) -> Path:
-    """A project with two files and an old directory."""
-    (folder / ".git").mkdir()
+    """A repository with three files and an old directory."""
     (folder / "build").mkdir()
     (folder / "prices.py").write_text(PRICES)
+    (folder / "logo.bin").write_bytes(bytes(range(8)))
     (folder / "rates.json").write_text(BROKEN)
+    git = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "The shop"]):
+        subprocess.run([*git, *command], cwd=folder, check=True)
     return folder
 
 
@@ -81,6 +97,8 @@ def test_a_day_with_magy(browser: Browser, server: Served, shop: Path) -> None:
         reviewed(one)
         rewritten(one)
         fixed(one, talk)
+        proposed(one, talk)
+        undone(one, talk)
         killed(one, talk, server, shop)
         reloaded(one, talk)
         assert not one.abroad
@@ -94,6 +112,8 @@ def test_a_day_with_others(
     server.play(SCRIPT)
     with window(browser, server, shop) as one:
         talk = Transcript(one)
+        talk.show()
+        cleared(one, talk, shop)
         steered(one, talk, shop)
         shared_with_emacs(talk, places, shop)
         assert not one.abroad
@@ -190,6 +210,41 @@ def fixed(one: Window, talk: Transcript) -> None:
     one.changes(1)
 
 
+def proposed(one: Window, talk: Transcript) -> None:
+    """The key of the modes has the agent ask before it edits: the file changes with the answer."""
+    one.open("prices.py")
+    talk.show()
+    mode = talk.frame.get_by_label("What happens to edits (Alt+M)")
+    one.until(lambda: mode.input_value() == "review", "the modes")
+    talk.frame.get_by_label("Message to the agent").press("Alt+m")
+    one.until(lambda: mode.input_value() == "propose", "the mode")
+    talk.ask("name the tax")
+    talk.said("It has a name.")
+    one.until(lambda: "2 changes in 2 files" in talk.review(), "what waits")
+    one.changes(1)
+    assert "TAX" not in (one.text() or "")
+    one.lenses("Accept").first.click()
+    one.shows("# TAX")
+
+
+def undone(one: Window, talk: Transcript) -> None:
+    """A turn is undone after a preview, which leaves the conversation as it is if one wants, and
+    done again."""
+    one.command("Magy: Undo Last Turn")
+    one.shows("The conversation goes back")
+    one.title_button("Include or Leave Out Conversation")
+    one.shows("The conversation stays as it is.")
+    one.title_button("Include or Leave Out Conversation")
+    one.title_button("Apply Preview")
+    one.until(lambda: "# TAX" not in (one.text() or "# TAX"), "the text before")
+    talk.wrote("name the tax")
+    talk.write("")
+    one.command("Magy: Redo Last Undone Turn")
+    one.shows("The conversation comes back.")
+    one.title_button("Apply Preview")
+    one.shows("# TAX")
+
+
 def killed(one: Window, talk: Transcript, server: Served, shop: Path) -> None:
     """Nothing that was said is lost; the question is asked again. Meanwhile nothing is said to
     work."""
@@ -251,6 +306,31 @@ def steered(one: Window, talk: Transcript, shop: Path) -> None:
     one.command("Magy: Show Transcript of Parent")
     talk.said("It has told me.")
     talk.idle()
+
+
+def cleared(one: Window, talk: Transcript, shop: Path) -> None:
+    """A file that is gone and one that is no text are decided about where they are shown; all that
+    is left in the transcript."""
+    talk.ask("clear away")
+    assert "rm rates.json" in talk.question()
+    talk.answer("Allow once")
+    talk.said("They went.")
+    talk.idle()
+    one.until(lambda: "3 changes in 3 files" in talk.review(), "what waits")
+    for name in ("logo.bin", "old.bin", "rates.json"):
+        talk.frame.get_by_role("button", name="in 3 files").click()
+        one.page.locator(f'.tab.active[aria-label^="{name}"]').wait_for()
+    old = one.page.locator(".monaco-diff-editor .view-line").filter(has_text="vat")
+    one.until(old.count, "what was removed")
+    one.title_button("Reject All Changes in File")
+    one.until((shop / "rates.json").exists, "the file that was gone")
+    assert (shop / "rates.json").read_text() == BROKEN
+    one.until(lambda: "2 changes in 2 files" in talk.review(), "the rest")
+    talk.frame.get_by_role("button", name="Reject All", exact=True).click()
+    one.page.get_by_role("button", name="Reject All", exact=True).click()
+    one.until(lambda: talk.review() == "", "the end of the review")
+    assert (shop / "logo.bin").read_bytes() == bytes(range(8))
+    assert not (shop / "old.bin").exists()
 
 
 def shared_with_emacs(talk: Transcript, places: dict[str, str], shop: Path) -> None:

@@ -74,6 +74,11 @@ class Transcript:
     def said(self, text: str) -> None:
         self.window.until(lambda: text in self.words(), f"{text!r} in the transcript")
 
+    def review(self) -> str:
+        """What it says of changes that wait for a decision; empty if none does."""
+        bar = self.frame.locator(".review-bar")
+        return bar.inner_text() if bar.is_visible() else ""
+
     def idle(self) -> None:
         self.window.until(
             lambda: not self.frame.get_by_role("button", name="Stop what runs").count(),

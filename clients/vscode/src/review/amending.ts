@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { sentence, tell } from "../commands";
 import type { ReviewFile, ReviewHunk } from "../wire/generated";
 import type { Deciding } from "./deciding";
 import { isOfLines } from "./hunks";
@@ -19,6 +20,8 @@ interface Amendment {
  */
 export class Amending implements vscode.FileSystemProvider, vscode.Disposable {
   private readonly open = new Map<string, Amendment>();
+  /** Those that are in the file already: to save them is nothing more. */
+  private readonly finished = new Set<string>();
   private readonly changed = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
   private readonly disposables: vscode.Disposable[];
   readonly onDidChangeFile = this.changed.event;
@@ -33,7 +36,8 @@ export class Amending implements vscode.FileSystemProvider, vscode.Disposable {
       vscode.workspace.onDidCloseTextDocument(({ uri }) => this.open.delete(uri.toString())),
       vscode.workspace.onWillSaveTextDocument(({ document, reason }) => {
         const manual = reason === vscode.TextDocumentSaveReason.Manual;
-        if (document.uri.scheme === SCHEME && manual) void this.done(document);
+        if (document.uri.scheme !== SCHEME || !manual || this.finished.has(document.uri.toString())) return;
+        void this.done(document).catch((error: unknown) => tell("error", sentence(error)));
       }),
     ];
   }
@@ -48,7 +52,7 @@ export class Amending implements vscode.FileSystemProvider, vscode.Disposable {
     const hunk = chosen?.file.hunks.find((one) => one.hunkId === id);
     if (!chosen || !hunk) throw new Error("Put the cursor into one change, without a selection.");
     if (!isOfLines(hunk)) throw new Error("Only lines can be amended. Accept or reject this.");
-    const uri = vscode.Uri.parse(chosen.file.uri).with({ scheme: SCHEME, query: hunk.hunkId });
+    const uri = amendmentOf(vscode.Uri.parse(chosen.file.uri), hunk.hunkId);
     const text = new TextEncoder().encode(hunk.newText);
     this.open.set(uri.toString(), { file: chosen.file, hunk, text, changed: Date.now() });
     const document = await vscode.workspace.openTextDocument(uri);
@@ -63,14 +67,23 @@ export class Amending implements vscode.FileSystemProvider, vscode.Disposable {
     const text = ended(document.getText(), amendment.hunk.newText);
     if (!(await this.deciding.amend(amendment.file, amendment.hunk.hunkId, text))) return;
     this.open.set(document.uri.toString(), { ...amendment, text: new TextEncoder().encode(text) });
-    if (document.isDirty) await document.save();
-    await closeTabs(document.uri);
+    await this.finish(document);
+  }
+
+  private async finish(document: vscode.TextDocument): Promise<void> {
+    const key = document.uri.toString();
+    this.finished.add(key);
+    try {
+      if (document.isDirty) await document.save();
+      await closeTabs(document.uri);
+    } finally {
+      this.finished.delete(key);
+    }
   }
 
   async giveUp(document: vscode.TextDocument | undefined): Promise<void> {
     if (document?.uri.scheme !== SCHEME) return;
-    if (document.isDirty) await document.save();
-    await closeTabs(document.uri);
+    await this.finish(document);
   }
 
   stat(uri: vscode.Uri): vscode.FileStat {
@@ -111,6 +124,13 @@ export class Amending implements vscode.FileSystemProvider, vscode.Disposable {
     if (!found) throw vscode.FileSystemError.FileNotFound(uri);
     return found;
   }
+}
+
+/** The document in which a change is amended: its tab says so, and its name ends as the file's. */
+function amendmentOf(file: vscode.Uri, hunkId: string): vscode.Uri {
+  const at = file.path.lastIndexOf("/") + 1;
+  const path = `${file.path.slice(0, at)}Amend ${file.path.slice(at)}`;
+  return file.with({ scheme: SCHEME, path, query: hunkId });
 }
 
 /** A text that stands in the place of another: with a line end, unless that had none. */

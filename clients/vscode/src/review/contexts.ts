@@ -28,11 +28,10 @@ export class Contexts implements vscode.Disposable {
   }
 
   private refresh(): void {
-    const entries = this.reviews.all;
-    const changes = entries.reduce((sum, entry) => sum + entry.pending, 0);
+    const { changes, files } = this.reviews.sum;
     set("magy.reviewActive", changes > 0);
-    set("magy.reviewPaths", [...new Set(entries.map((entry) => entry.path))]);
-    const what = `${counted(changes, "change")} in ${counted(entries.length, "file")}`;
+    set("magy.reviewPaths", [...new Set(this.reviews.all.map((entry) => entry.path))]);
+    const what = `${counted(changes, "change")} in ${counted(files, "file")}`;
     this.item.text = `$(diff) ${changes}`;
     this.item.tooltip = `Magy: ${what} wait${changes === 1 ? "s" : ""} for a decision. Click for the next.`;
     this.item.accessibilityInformation = { label: `${what} to review` };

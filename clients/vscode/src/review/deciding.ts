@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
-import { tell } from "../commands";
-import type { Connection } from "../connection";
+import { sentence, tell } from "../commands";
+import type { Magy } from "../magy";
 import type { ReviewEntry, ReviewFile, ReviewOutcome } from "../wire/generated";
 import { type Decision, Decisions, summary, trouble } from "./decisions";
 import { counted, isProposed } from "./hunks";
@@ -17,7 +17,7 @@ export class Deciding {
   private readonly decisions = new Decisions();
 
   constructor(
-    private readonly connection: Connection,
+    private readonly magy: Magy,
     private readonly reviews: Reviews,
     private readonly targets: Targets,
     private readonly visiting: Visiting,
@@ -42,15 +42,20 @@ export class Deciding {
   async everything(verb: Verb): Promise<void> {
     const entries = this.reviews.all;
     if (entries.length === 0) throw new Error("No change waits for a decision.");
-    const changes = entries.reduce((sum, entry) => sum + entry.pending, 0);
+    const { changes, files } = this.reviews.sum;
     const word = verb === "accept" ? "Accept" : "Reject";
-    const what = `${counted(changes, "change")} in ${counted(entries.length, "file")}`;
+    const what = `${counted(changes, "change")} in ${counted(files, "file")}`;
     const yes = `${word} All`;
     const said = await vscode.window.showWarningMessage(`${word} ${what}?`, { modal: true }, yes);
     if (said !== yes) return;
     const reason = await this.reason(verb, false);
     if (reason === undefined) return;
-    for (const entry of entries) await this.decide(verb, entry, { all: true, reason });
+    const problems: string[] = [];
+    for (const entry of entries) {
+      // One that cannot be decided does not keep the others waiting.
+      await this.decide(verb, entry, { all: true, reason }).catch((error: unknown) => problems.push(sentence(error)));
+    }
+    if (problems.length > 0) throw new Error(problems.join(" "));
   }
 
   async amend(file: ReviewFile, hunkId: string, text: string): Promise<boolean> {
@@ -67,7 +72,7 @@ export class Deciding {
       placeHolder: "Comment",
     });
     if (!text?.trim()) return;
-    const outcome = await this.connection.request("magy/review/comment", {
+    const outcome = await this.magy.connection.request("magy/review/comment", {
       uri: chosen.file.uri,
       proposed: isProposed(chosen.file),
       hunkId,
@@ -75,8 +80,27 @@ export class Deciding {
       requestKey: randomUUID(),
     });
     const problem = outcome.message;
-    if (problem) void tell("warning", problem);
-    else said("$(comment) The agent is told, with your next prompt if it rests");
+    if (problem) return void tell("warning", problem);
+    const hunk = chosen.file.hunks.find((one) => one.hunkId === hunkId);
+    void this.offerToAsk(chosen.file.uri, hunk?.origins.at(-1)?.sessionId);
+  }
+
+  /** Says where the answer to a comment comes, and has it given now if the agent rests. */
+  private async offerToAsk(uri: string, sessionId: string | undefined): Promise<void> {
+    const { sessions } = this.magy;
+    const about = sessions.summary?.session;
+    const rests = about?.sessionId !== sessionId || about?.state === "idle";
+    if (!sessionId || !rests) return said("$(comment) The agent is told; it answers in the transcript");
+    const ask = "Ask Now";
+    const chosen = await vscode.window.showInformationMessage("The agent reads your comment with your next prompt.", ask);
+    if (chosen !== ask) return;
+    const name = vscode.workspace.asRelativePath(vscode.Uri.parse(uri));
+    const prompt = [{ type: "text" as const, text: `See my comment on your change of ${name}.` }];
+    if (sessionId.includes("/")) {
+      await this.magy.connection.request("magy/child/send", { sessionId, requestKey: randomUUID(), prompt });
+    } else await this.magy.connection.request("magy/session/prompt", { sessionId, messageId: randomUUID(), prompt });
+    sessions.show(sessionId);
+    await vscode.commands.executeCommand("magy.transcript.focus", { preserveFocus: true });
   }
 
   async undo(choose: boolean): Promise<void> {
@@ -84,7 +108,7 @@ export class Deciding {
     if (all.length === 0) throw new Error("This window has made no decision that can be undone.");
     const decision = choose ? await chosenOf(all) : all[0];
     if (!decision) return;
-    const outcome = await this.connection.request("magy/review/undo", {
+    const outcome = await this.magy.connection.request("magy/review/undo", {
       decisionId: decision.decisionId,
       uri: decision.uri,
       proposed: decision.proposed,
@@ -105,7 +129,7 @@ export class Deciding {
     which: object,
   ): Promise<ReviewOutcome> {
     const proposed = isProposed(about);
-    const outcome = await this.connection.request("magy/review/resolve", {
+    const outcome = await this.magy.connection.request("magy/review/resolve", {
       uri: about.uri,
       proposed,
       revision: about.revision,

@@ -89,8 +89,8 @@ function decorationTypes(): Record<Kind, vscode.TextEditorDecorationType> {
   const lane = vscode.OverviewRulerLane.Left;
   const line = { isWholeLine: true, rangeBehavior: closed, overviewRulerLane: lane };
   return {
-    added: make({ ...line, backgroundColor: added, overviewRulerColor: mark }),
-    replaced: make({ ...line, backgroundColor: removed, overviewRulerColor: gone }),
+    added: make({ ...line, ...edge("diffEditor.insertedTextBorder"), backgroundColor: added, overviewRulerColor: mark }),
+    replaced: make({ ...line, ...edge("diffEditor.removedTextBorder"), backgroundColor: removed, overviewRulerColor: gone }),
     deletedAbove: make({
       ...line,
       borderColor: gone,
@@ -110,4 +110,9 @@ function decorationTypes(): Record<Kind, vscode.TextEditorDecorationType> {
       backgroundColor: new vscode.ThemeColor("diffEditor.insertedTextBackground"),
     }),
   };
+}
+
+/** Themes of high contrast have no backgrounds, and this colour; others do not have it. */
+function edge(color: string): vscode.DecorationRenderOptions {
+  return { borderStyle: "dashed", borderWidth: "1px", borderColor: new vscode.ThemeColor(color) };
 }

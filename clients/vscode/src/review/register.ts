@@ -7,7 +7,7 @@ import { Deciding } from "./deciding";
 import { Decorations } from "./decorations";
 import { type HunkName, Hovers, Lenses } from "./lenses";
 import { LiveDocuments } from "./live";
-import { Reviews } from "./reviews";
+import type { Reviews } from "./reviews";
 import { ReviewSourceControl } from "./sourceControl";
 import { type Place, Targets } from "./targets";
 import { Texts } from "./texts";
@@ -16,18 +16,16 @@ import { Visiting } from "./visiting";
 const FILES: vscode.DocumentSelector = { scheme: "file" };
 
 /** Review by hunk: in the text, in the gutter, in the list of files and in diffs. */
-export function registerReview(context: vscode.ExtensionContext, magy: Magy): void {
+export function registerReview(context: vscode.ExtensionContext, magy: Magy, reviews: Reviews): void {
   const { connection, log } = magy;
-  const reviews = new Reviews(connection, log);
   const targets = new Targets(reviews);
   const visiting = new Visiting(connection, reviews, targets);
-  const deciding = new Deciding(connection, reviews, targets, visiting);
+  const deciding = new Deciding(magy, reviews, targets, visiting);
   const lenses = new Lenses(reviews);
   const texts = new Texts(reviews);
   const amending = new Amending(targets, deciding);
   context.subscriptions.push(
     new LiveDocuments(connection),
-    reviews,
     texts,
     amending,
     new Decorations(reviews),

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import type { Connection } from "../connection";
 import type { Notifications, ReviewEntry, ReviewFile } from "../wire/generated";
-import { isProposed } from "./hunks";
+import { isOfLines, isProposed } from "./hunks";
 
 /** Times that hunks are asked for again while the person types on. */
 const TRIES = 6;
@@ -39,6 +39,12 @@ export class Reviews implements vscode.Disposable {
     return [...this.entries.values()].flat().sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
+  /** How many changes, in how many files, wait for a decision. */
+  get sum(): { changes: number; files: number } {
+    const all = this.all;
+    return { changes: all.reduce((sum, entry) => sum + entry.pending, 0), files: this.entries.size };
+  }
+
   /** What is known of a file: applied, proposed, or both. */
   of(uri: vscode.Uri): readonly ReviewEntry[] {
     return this.entries.get(keyOf(uri)) ?? [];
@@ -61,7 +67,7 @@ export class Reviews implements vscode.Disposable {
       if (!files) return undefined;
       // A decision or a keystroke may have come in between.
       const current = state === this.state(document);
-      if (current && files.every((file) => file.docVersion === document.version)) return files;
+      if (current && files.every((file) => placed(file, document))) return files;
       if (!current) continue;
       this.held.delete(keyOf(document.uri));
       await new Promise((resolve) => setTimeout(resolve, 30 * 2 ** tried));
@@ -136,4 +142,22 @@ export class Reviews implements vscode.Disposable {
 /** What a file is known by, however its URI is written. */
 function keyOf(uri: vscode.Uri): string {
   return uri.toString();
+}
+
+/** Whether the places of its hunks are those of the document now; a file as a whole has none. */
+function placed(file: ReviewFile, document: vscode.TextDocument): boolean {
+  return file.docVersion === document.version || !file.hunks.some(isOfLines);
+}
+
+/** The file that a document is about: what it was, what is proposed, and nothing have its path. */
+export function fileOf(uri: vscode.Uri): vscode.Uri {
+  const side = uri.scheme === "magy" || uri.scheme === "magy-nothing";
+  return side ? vscode.Uri.file(uri.path) : uri;
+}
+
+/** What the tab in front shows, also if that is no text. */
+export function shownUri(): vscode.Uri | undefined {
+  const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+  if (input instanceof vscode.TabInputTextDiff) return input.modified;
+  return input instanceof vscode.TabInputText || input instanceof vscode.TabInputCustom ? input.uri : undefined;
 }

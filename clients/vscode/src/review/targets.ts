@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import type { Lines, ReviewEntry, ReviewFile } from "../wire/generated";
 import { touching } from "./hunks";
 import type { HunkName } from "./lenses";
-import type { Reviews } from "./reviews";
+import { fileOf, type Reviews, shownUri } from "./reviews";
 
 /** What a decision is about, in one review of one file. */
 export interface Chosen {
@@ -47,7 +47,7 @@ export class Targets {
 
   /** The files that are meant: of the list of files, or the one that is shown. */
   entries(place: Place): ReviewEntry[] {
-    const uri = uriOf(place) ?? editorInUse().document.uri;
+    const uri = fileOf(uriOf(place) ?? shownUri() ?? editorInUse().document.uri);
     const found = this.reviews.of(uri);
     if (found.length === 0) {
       throw new Error(`Nothing in ${vscode.workspace.asRelativePath(uri)} waits for a decision.`);

@@ -12,7 +12,7 @@ export class Texts implements vscode.TextDocumentContentProvider, vscode.Disposa
   private readonly disposables: vscode.Disposable[];
 
   constructor(private readonly reviews: Reviews) {
-    this.disposables = [HUNK, NOTHING.scheme].map((scheme) =>
+    this.disposables = [HUNK, NOTHING].map((scheme) =>
       vscode.workspace.registerTextDocumentContentProvider(scheme, this),
     );
   }

@@ -2,11 +2,11 @@ import * as vscode from "vscode";
 import type { Connection } from "../connection";
 import type { ReviewEntry, ReviewNavigateResult } from "../wire/generated";
 import { isProposed } from "./hunks";
-import type { Reviews } from "./reviews";
+import { fileOf, type Reviews, shownUri } from "./reviews";
 import type { Targets, Place } from "./targets";
 
-/** An empty document: the other side of a file that is new, or gone. */
-export const NOTHING = vscode.Uri.from({ scheme: "magy-nothing", path: "/nothing" });
+/** The scheme of empty documents: the other side of files that are new, or gone. */
+export const NOTHING = "magy-nothing";
 
 /** Goes to changes, and shows files beside what they were. */
 export class Visiting {
@@ -19,10 +19,12 @@ export class Visiting {
   /** The next or previous change, in whatever file. */
   async go(direction: "next" | "previous"): Promise<void> {
     const editor = vscode.window.activeTextEditor;
-    const here = editor?.document.uri.scheme === "file" ? editor : undefined;
+    const shown = editor?.document.uri ?? shownUri();
+    const uri = shown && fileOf(shown);
+    const here = uri?.scheme === "file" ? uri : undefined;
     const found = await this.connection.request("magy/review/navigate", {
-      uri: here?.document.uri.toString() ?? null,
-      line: here?.selection.active.line ?? 0,
+      uri: here?.toString() ?? null,
+      line: here ? (editor?.selection.active.line ?? 0) : 0,
       direction,
     });
     if (!found.uri) throw new Error("No change waits for a decision.");
@@ -67,7 +69,7 @@ export class Visiting {
     const rows = await Promise.all(
       entries.map(async (entry) => {
         const [before, after] = await this.sides(entry);
-        const there = (side: vscode.Uri) => (side === NOTHING ? undefined : side);
+        const there = (side: vscode.Uri) => (side.scheme === NOTHING ? undefined : side);
         return [vscode.Uri.file(entry.path), there(before), there(after)];
       }),
     );
@@ -79,12 +81,13 @@ export class Visiting {
     const file = await this.reviews.get(entry);
     const live = vscode.Uri.parse(entry.uri);
     const base = file ? vscode.Uri.parse(file.baseUri) : live;
+    const nothing = live.with({ scheme: NOTHING });
     if (file?.proposedUri) {
-      const before = entry.status === "created" ? NOTHING : live;
-      return [before, entry.status === "deleted" ? NOTHING : vscode.Uri.parse(file.proposedUri)];
+      const before = entry.status === "created" ? nothing : live;
+      return [before, entry.status === "deleted" ? nothing : vscode.Uri.parse(file.proposedUri)];
     }
-    if (entry.status === "created") return [NOTHING, live];
-    return [base, entry.status === "deleted" ? NOTHING : live];
+    if (entry.status === "created") return [nothing, live];
+    return [base, entry.status === "deleted" ? nothing : live];
   }
 
   private async visit(found: ReviewNavigateResult): Promise<void> {

@@ -7,7 +7,7 @@ import type { ServerLauncher } from "./launcher";
 const SCHEME = "magy-doctor";
 const MARKS: Record<DoctorCheck["status"], string> = { ok: "✓", info: "·", warn: "⚠", fail: "✗" };
 
-/** Shows what the doctor finds as a document that can be read and copied. */
+/** Shows what the doctor finds, to be read and copied. */
 export class Doctor implements vscode.TextDocumentContentProvider {
   private text = "";
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();
@@ -34,8 +34,14 @@ export class Doctor implements vscode.TextDocumentContentProvider {
       (_, token) => this.examine(token),
     );
     this.changed.fire(this.uri);
-    const document = await vscode.workspace.openTextDocument(this.uri);
-    await vscode.window.showTextDocument(document, { preview: false });
+    await this.open();
+  }
+
+  /** As it is read; as its source where VS Code's own view of Markdown is turned off. */
+  private async open(): Promise<void> {
+    const there = vscode.extensions.getExtension("vscode.markdown-language-features") !== undefined;
+    if (there) await vscode.commands.executeCommand("markdown.showPreview", this.uri);
+    else await vscode.window.showTextDocument(this.uri, { preview: false });
   }
 
   private async examine(token: vscode.CancellationToken): Promise<string> {

@@ -5,7 +5,7 @@ import type { Child } from "../wire/generated";
 import type { AgentTree } from "./agentTree";
 import { closeChild, waitFor } from "./children";
 import { askAgent } from "./choose";
-import { childName, childRow, works } from "./rows";
+import { childName, childRow, isOpen, works } from "./rows";
 import { open } from "./sessionCommands";
 
 /** Commands about agents below the current session; each takes the agent of a row, or asks which. */
@@ -14,7 +14,8 @@ export function agentCommands(
   tree: AgentTree,
 ): Record<string, (child?: Child) => unknown> {
   const { connection } = magy;
-  const which = (child: Child | undefined, title: string) => child ?? pick(tree, title);
+  const which = (child: Child | undefined, title: string, fits: (child: Child) => boolean = () => true) =>
+    child ?? pick(tree, title, fits);
   return {
     "magy.spawnAgent": (child) => spawn(magy, child),
     "magy.openAgent": async (child) => {
@@ -28,7 +29,7 @@ export function agentCommands(
       await open(magy, parent);
     },
     "magy.messageAgent": async (child) => {
-      const chosen = await which(child, "Message Agent");
+      const chosen = await which(child, "Message Agent", isOpen);
       const text = chosen && (await askText(`Message to ${childName(chosen)}`));
       if (!text) return;
       const prompt = [{ type: "text" as const, text }];
@@ -36,15 +37,15 @@ export function agentCommands(
       await connection.request("magy/child/send", message);
     },
     "magy.waitForAgent": async (child) => {
-      const chosen = await which(child, "Wait for Agent");
+      const chosen = await which(child, "Wait for Agent", works);
       if (chosen) await waitFor(connection, chosen.sessionId, childName(chosen), () => open(magy, chosen.sessionId));
     },
     "magy.stopAgent": async (child) => {
-      const chosen = await which(child, "Stop Agent");
+      const chosen = await which(child, "Stop Agent", works);
       if (chosen) await connection.request("magy/session/cancel", { sessionId: chosen.sessionId });
     },
     "magy.closeAgent": async (child) => {
-      const chosen = await which(child, "Close Agent");
+      const chosen = await which(child, "Close Agent", isOpen);
       if (chosen) await closeChild(connection, chosen.sessionId, childName(chosen), works(chosen));
     },
     "magy.toggleClosedAgents": () => tree.toggleClosed(),
@@ -72,12 +73,13 @@ function selection() {
   return [{ type: "resource" as const, resource: { uri, text } }];
 }
 
-async function pick(tree: AgentTree, title: string): Promise<Child | undefined> {
-  const items = [...tree.all].map((child) => {
+/** Those that fit, the latest first. */
+async function pick(tree: AgentTree, title: string, fits: (child: Child) => boolean): Promise<Child | undefined> {
+  const items = [...tree.all].filter(fits).reverse().map((child) => {
     const { label, description, icon } = childRow(child, true);
     return { label: `$(${icon}) ${label}`, description, child };
   });
-  const placeHolder = items.length ? undefined : "No agents are below this session";
+  const placeHolder = items.length ? undefined : "No agent below this session is fit for this";
   return (await vscode.window.showQuickPick(items, { title, placeHolder }))?.child;
 }
 

@@ -68,7 +68,7 @@ export function childRow(child: Child, alive: boolean): Row {
   const cost = money(child.treeCost);
   const waiting = child.waiting ? `${child.waiting} waiting` : "";
   const interrupted = works(child) && !alive;
-  const kind = child.state === "closed" ? "closed" : works(child) && alive ? "running" : "idle";
+  const kind = !isOpen(child) ? "closed" : works(child) && alive ? "running" : "idle";
   const name = childName(child);
   const word = interrupted ? "interrupted" : CHILD_WORDS[child.state];
   return {
@@ -87,6 +87,11 @@ export function works({ state }: Child): boolean {
 
 export function childName(child: Child): string {
   return child.name || child.agent;
+}
+
+/** Whether an agent still accepts messages. */
+export function isOpen(child: Child): boolean {
+  return child.state !== "closed";
 }
 
 /** The children below one session, in the order in which they came. */

@@ -16,6 +16,7 @@ export class WindowSessions implements Sessions, vscode.Disposable {
   private shown: string | undefined;
   private seen: Summary | undefined;
   private watching: { dispose(): void } | undefined;
+  private making: Promise<string> | undefined;
 
   readonly onDidChangeCurrent = this.changedCurrent.event;
   readonly onDidChangeSummary = this.changedSummary.event;
@@ -44,7 +45,10 @@ export class WindowSessions implements Sessions, vscode.Disposable {
   }
 
   async ensure(): Promise<string> {
-    return this.shown ?? (await this.create());
+    if (this.shown !== undefined) return this.shown;
+    // Two that ask at once get the same one.
+    this.making ??= this.create().finally(() => (this.making = undefined));
+    return this.making;
   }
 
   async create(options: { cwd?: string; agent?: string; model?: string } = {}): Promise<string> {

@@ -5,6 +5,10 @@ export function updated(summary: Summary, update: AnyUpdate): Summary {
   switch (update.sessionUpdate) {
     case "state_update":
       return { ...summary, session: { ...summary.session, state: update.state } };
+    case "user_message":
+      // As the server lists it from then on.
+      if (summary.session.title) return summary;
+      return { ...summary, session: { ...summary.session, title: firstLine(update) || null } };
     case "session_info_update":
       return { ...summary, session: { ...summary.session, title: update.title } };
     case "config_option_update": {
@@ -26,6 +30,12 @@ export function updated(summary: Summary, update: AnyUpdate): Summary {
     default:
       return summary;
   }
+}
+
+/** What a session without a title of its own is called: the first line of its first prompt. */
+export function firstLine(prompt: Extract<AnyUpdate, { sessionUpdate: "user_message" }>): string {
+  const words = prompt.content.map((block) => (block.type === "text" ? block.text : "")).join(" ").trim();
+  return words.split("\n")[0] ?? "";
 }
 
 function plus(cost: Summary["cost"], more: number | undefined): Summary["cost"] {

@@ -6,6 +6,7 @@ import type {
   CheckpointRestored,
   Child,
   Completion,
+  ConfigOption,
   ContextItem,
   EventsResult,
   InteractionChanged,
@@ -53,10 +54,14 @@ export type ToPage =
   | { type: "attached"; sessionId: string; page: SubscribeResult; resumed: boolean; parent: string }
   /** No session is there yet: the input makes one. */
   | { type: "none" }
+  /** What the session that is made then begins with. */
+  | { type: "options"; options: ConfigOption[] }
   | { type: "failed"; message: string }
   | { type: "updates"; sessionId: string; updates: AnyUpdate[] }
   | { type: "children"; children: Child[] }
   | { type: "interactions"; news: InteractionChanged }
+  /** How much of all files waits for a decision. */
+  | { type: "review"; changes: number; files: number }
   | { type: "older"; sessionId: string; before: number; page: EventsResult }
   | { type: "olderFailed"; message: string }
   | { type: "connection"; state: string; message: string }
@@ -73,12 +78,14 @@ export type ToPage =
   /** What is written and not sent, of a page before this one. */
   | { type: "draft"; text: string }
   /** What was said in a turn that is undone: to be said otherwise, if nothing is written yet. */
-  | { type: "offer"; text: string }
+  | { type: "offer"; text: string; turnId: string }
   | { type: "focus" }
   | { type: "say"; message: string };
 
-/** A command of the extension that the page offers beside an error. */
-export type Remedy = "setApiKey" | "runDoctor";
+/** A command of the extension that the page has a button for. */
+export type Offered =
+  | "installServer" | "restartServer" | "runDoctor" | "selectModel" | "setApiKey" | "setPath"
+  | "reviewAll" | "nextChange" | "acceptAll" | "rejectAll";
 
 export type FromPage =
   | { type: "ready"; kept: Kept }
@@ -101,5 +108,7 @@ export type FromPage =
   | { type: "copy"; text: string }
   | { type: "preview"; turnId: string }
   | { type: "restore"; turnId: string; files: boolean; conversation: boolean }
-  | { type: "remedy"; remedy: Remedy }
+  | { type: "run"; command: Offered }
+  /** Asks anew for the options that a session would begin with. */
+  | { type: "lookAgain" }
   | { type: "dropped"; uris: string[] };

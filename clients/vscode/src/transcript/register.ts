@@ -1,22 +1,27 @@
 import * as vscode from "vscode";
 import { registerCommands } from "../commands";
 import type { Magy } from "../magy";
+import type { Reviews } from "../review/reviews";
 import { Draft } from "./draft";
 import { LastEditor } from "./editors";
 import { optionsOf, pageOf } from "./html";
 import { watchTerminals } from "./mentions";
 import type { Kept } from "./messages";
-import { Surface } from "./surface";
+import { type Holder, type Offer, Surface } from "./surface";
 
 const VIEW = "magy.transcript";
 const PANEL = "magy.transcript";
 const DRAFT = "magy.draft";
 
+/** What every transcript works with. */
+type Parts = Pick<Holder, "magy" | "reviews" | "editors">;
+
 /** The transcript: a view in the side bar that follows the window's session, and tabs of sessions. */
-export function registerTranscript(context: vscode.ExtensionContext, magy: Magy): void {
+export function registerTranscript(context: vscode.ExtensionContext, magy: Magy, reviews: Reviews): void {
   const editors = new LastEditor();
-  const tabs = new Tabs(context, magy, editors);
-  const view = new View(context, magy, editors, tabs);
+  const parts: Parts = { magy, reviews, editors };
+  const tabs = new Tabs(context, parts);
+  const view = new View(context, parts, tabs);
   context.subscriptions.push(
     editors,
     watchTerminals(),
@@ -34,9 +39,9 @@ export function registerTranscript(context: vscode.ExtensionContext, magy: Magy)
       await view.focus();
       view.insert(mention);
     },
-    "magy.offerPrompt": async (text: string) => {
+    "magy.offerPrompt": async (offer: Offer) => {
       await view.focus();
-      view.offer(text);
+      view.offer(offer);
     },
     "magy.openTranscriptTab": (sessionId?: string) => {
       const id = typeof sessionId === "string" ? sessionId : magy.sessions.current;
@@ -60,15 +65,14 @@ class View implements vscode.WebviewViewProvider {
   private surface: Surface | undefined;
   /** Texts that wait for the page to be there. */
   private waiting = "";
-  private offered = "";
+  private offered: Offer | undefined;
 
   constructor(
     private readonly context: vscode.ExtensionContext,
-    private readonly magy: Magy,
-    private readonly editors: LastEditor,
+    private readonly parts: Parts,
     private readonly tabs: Tabs,
   ) {
-    context.subscriptions.push(magy.sessions.onDidChangeCurrent(() => this.surface?.follow()));
+    context.subscriptions.push(parts.magy.sessions.onDidChangeCurrent(() => this.surface?.follow()));
   }
 
   resolveWebviewView(view: vscode.WebviewView): void {
@@ -77,13 +81,12 @@ class View implements vscode.WebviewViewProvider {
     const surface = new Surface(
       webview,
       {
-        magy: this.magy,
-        editors: this.editors,
-        show: (sessionId) => (sessionId === this.magy.sessions.current ? void this.focus() : this.tabs.show(sessionId)),
+        ...this.parts,
+        show: (sessionId) => (sessionId === this.parts.magy.sessions.current ? void this.focus() : this.tabs.show(sessionId)),
         draft: new Draft(this.context.workspaceState, DRAFT),
         titled: () => undefined, // the page says it
       },
-      () => this.magy.sessions.current,
+      () => this.parts.magy.sessions.current,
     );
     this.surface = surface;
     view.onDidChangeVisibility(() => !view.visible && surface.hidden());
@@ -106,15 +109,16 @@ class View implements vscode.WebviewViewProvider {
   }
 
   /** Puts what was said into the input if that is empty. */
-  offer(text: string): void {
-    if (this.surface?.isThere) this.surface.offer(text);
-    else this.offered = text;
+  offer(offer: Offer): void {
+    if (this.surface?.isThere) this.surface.offer(offer);
+    else this.offered = offer;
   }
 
   private begun(): void {
     if (this.waiting) this.surface?.insert(this.waiting);
     if (this.offered) this.surface?.offer(this.offered);
-    this.waiting = this.offered = "";
+    this.waiting = "";
+    this.offered = undefined;
   }
 }
 
@@ -124,8 +128,7 @@ class Tabs implements vscode.WebviewPanelSerializer<Kept | undefined> {
 
   constructor(
     private readonly context: vscode.ExtensionContext,
-    private readonly magy: Magy,
-    private readonly editors: LastEditor,
+    private readonly parts: Parts,
   ) {}
 
   /** The session of the tab that is in front and has the focus. */
@@ -143,7 +146,7 @@ class Tabs implements vscode.WebviewPanelSerializer<Kept | undefined> {
 
   deserializeWebviewPanel(panel: vscode.WebviewPanel, kept: Kept | undefined): Promise<void> {
     panel.webview.options = optionsOf(this.context.extensionUri);
-    const sessionId = kept?.sessionId || this.magy.sessions.current;
+    const sessionId = kept?.sessionId || this.parts.magy.sessions.current;
     if (sessionId) this.fill(panel, sessionId);
     else panel.dispose();
     return Promise.resolve();
@@ -153,8 +156,7 @@ class Tabs implements vscode.WebviewPanelSerializer<Kept | undefined> {
     const surface = new Surface(
       panel.webview,
       {
-        magy: this.magy,
-        editors: this.editors,
+        ...this.parts,
         show: (id) => this.show(id),
         draft: new Draft(this.context.workspaceState, `${DRAFT} ${sessionId}`),
         titled: (title) => (panel.title = title.length > 40 ? `${title.slice(0, 39)}…` : title),

@@ -2,27 +2,48 @@ import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import { sentence } from "../commands";
 import type { Magy } from "../magy";
+import type { Reviews } from "../review/reviews";
 import { closeChild, listChildren, waitFor } from "../sessions/children";
 import { childName, rootOf, works } from "../sessions/rows";
+import { activeFolder } from "../sessions/service";
+import { firstLine } from "../sessions/summary";
 import type { AnyUpdate, Child, Interaction, SubscribeResult } from "../wire/generated";
 import { applyCode, copyCode, insertCode } from "./codeblocks";
 import { completions } from "./completion";
 import { PromptContext } from "./context";
 import type { Draft } from "./draft";
 import type { LastEditor } from "./editors";
-import type { FromPage, Kept, Remedy, ToPage } from "./messages";
+import type { FromPage, Kept, Offered, ToPage } from "./messages";
 import { openLink, openPlace } from "./places";
 import { sendPrompt } from "./send";
 
 /** Milliseconds that updates are gathered before the page gets them. */
 const GATHER = 16;
-const REMEDIES: Readonly<Record<Remedy, string>> = { setApiKey: "magy.setApiKey", runDoctor: "magy.runDoctor" };
+const OFFERED: Readonly<Record<Offered, readonly [string, ...unknown[]]>> = {
+  installServer: ["magy.installServer"],
+  restartServer: ["magy.restartServer"],
+  runDoctor: ["magy.runDoctor"],
+  acceptAll: ["magy.review.acceptAll"],
+  nextChange: ["magy.review.nextChange"],
+  rejectAll: ["magy.review.rejectAll"],
+  reviewAll: ["magy.review.openAll"],
+  selectModel: ["magy.selectModel"],
+  setApiKey: ["magy.setApiKey"],
+  setPath: ["workbench.action.openSettings", "magy.path"],
+};
 /** Entries of an older page. */
 const OLDER = 200;
+
+/** The prompt of a turn that is undone, to be said otherwise; `text` also names what went along. */
+export interface Offer {
+  text: string;
+  turnId: string;
+}
 
 /** What a surface may ask of those who hold it. */
 export interface Holder {
   readonly magy: Magy;
+  readonly reviews: Reviews;
   readonly editors: LastEditor;
   /** Shows the transcript of a session, in a tab of its own or in the side bar. */
   show(sessionId: string): void;
@@ -43,6 +64,7 @@ export class Surface implements vscode.Disposable {
   private timer: NodeJS.Timeout | undefined;
   private root: string | undefined;
   private ready = false;
+  private named = false;
 
   constructor(
     private readonly webview: vscode.Webview,
@@ -54,7 +76,11 @@ export class Surface implements vscode.Disposable {
     this.parts = [
       this.context,
       webview.onDidReceiveMessage((message: FromPage) => void this.receive(message)),
-      connection.onDidChangeState(() => this.tellConnection()),
+      connection.onDidChangeState((state) => {
+        this.tellConnection();
+        if (state === "running") void this.learnOptions();
+      }),
+      holder.reviews.onDidChange(() => this.tellReview()),
       connection.on("magy/child/changed", ({ child }) => this.heardOf(child)),
       connection.on("magy/interaction/changed", (news) => this.tell({ type: "interactions", news })),
     ];
@@ -78,7 +104,11 @@ export class Surface implements vscode.Disposable {
     if (!this.ready || (next === this.sessionId && this.subscription)) return;
     this.become(next);
     this.updates = [];
-    if (next === undefined) return this.tell({ type: "none" });
+    if (next === undefined) {
+      this.tell({ type: "none" });
+      void this.learnOptions();
+      return;
+    }
     this.subscription = this.holder.magy.sessions.subscribe(next, {
       page: (page, resumed) => this.attached(next, page, resumed),
       update: (update) => this.gather(update),
@@ -95,8 +125,8 @@ export class Surface implements vscode.Disposable {
     this.tell({ type: "insert", text });
   }
 
-  offer(text: string): void {
-    this.tell({ type: "offer", text });
+  offer(offered: Offer): void {
+    this.tell({ type: "offer", ...offered });
   }
 
   focus(): void {
@@ -120,13 +150,30 @@ export class Surface implements vscode.Disposable {
     this.tell({ type: "connection", state, message: problem });
   }
 
+  private tellReview(): void {
+    this.tell({ type: "review", ...this.holder.reviews.sum });
+  }
+
   private attached(sessionId: string, page: SubscribeResult, resumed: boolean): void {
     this.flush();
     const { session } = page.summary;
     this.root = session.root ?? session.cwd;
+    this.named = Boolean(session.title);
     this.holder.titled(session.title ?? "New session");
     this.tell({ type: "attached", sessionId, page, resumed, parent: this.nameOf(parent(sessionId)) });
     void this.learnChildren(sessionId);
+  }
+
+  /** Without a session: asks what one would begin with, so that the person can choose before. */
+  private async learnOptions(): Promise<void> {
+    const { connection, log } = this.holder.magy;
+    if (!this.ready || this.sessionId !== undefined || connection.state !== "running") return;
+    try {
+      const { configOptions } = await connection.request("magy/session/options", { cwd: activeFolder()?.uri.fsPath });
+      if (this.sessionId === undefined) this.tell({ type: "options", options: configOptions });
+    } catch (error) {
+      log.warn(`The options of a new session: ${sentence(error)}`);
+    }
   }
 
   private async learnChildren(sessionId: string): Promise<void> {
@@ -144,9 +191,16 @@ export class Surface implements vscode.Disposable {
   }
 
   private gather(update: AnyUpdate): void {
-    if (update.sessionUpdate === "session_info_update" && update.title) this.holder.titled(update.title);
+    const title = update.sessionUpdate === "session_info_update" ? update.title : this.firstWords(update);
+    if (title) this.holder.titled(title);
     this.updates.push(update);
     this.timer ??= setTimeout(() => this.flush(), GATHER);
+  }
+
+  private firstWords(update: AnyUpdate): string {
+    if (this.named || update.sessionUpdate !== "user_message") return "";
+    this.named = true;
+    return firstLine(update);
   }
 
   private flush(): void {
@@ -204,9 +258,11 @@ export class Surface implements vscode.Disposable {
         return this.child(message);
       case "show":
         return this.holder.show(message.sessionId);
-      case "remedy":
-        await vscode.commands.executeCommand(REMEDIES[message.remedy]);
+      case "run":
+        await vscode.commands.executeCommand(...OFFERED[message.command]);
         return;
+      case "lookAgain":
+        return this.learnOptions();
       case "dropped":
         return this.dropped(message.uris);
       case "option": {
@@ -253,6 +309,7 @@ export class Surface implements vscode.Disposable {
     this.tellConnection();
     const draft = this.holder.draft.text;
     if (draft) this.tell({ type: "draft", text: draft });
+    this.tellReview();
     this.follow();
     this.context.say();
   }

@@ -70,7 +70,7 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
     const { wanted } = shown;
     // What was said is in the input then, to be said otherwise.
     if (result.conversation && !wanted.undoes && wanted.sessionId === this.magy.sessions.current) {
-      await vscode.commands.executeCommand("magy.offerPrompt", result.prompt);
+      await vscode.commands.executeCommand("magy.offerPrompt", { text: result.prompt, turnId: wanted.turnId ?? "" });
     }
     return result;
   }

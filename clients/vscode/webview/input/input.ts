@@ -3,6 +3,7 @@
 import type { Along, Chip, Delivery, Picture } from "../../src/transcript/messages";
 import type { Block } from "../state/blocks";
 import { oneLine } from "../state/harmless";
+import { REVIEWS, nextMode } from "../state/modes";
 import { promptWords } from "../state/words";
 import { fill, h, icon, iconButton } from "../view/dom";
 import type { Shown } from "../view/shown";
@@ -33,6 +34,8 @@ export class Input {
   private named = "";
   private at = -1;
   private draft = "";
+  /** Who works when nothing is only planned. */
+  private worker = "";
   private escaped = -Infinity;
   /** Prompts until the server has accepted them. */
   private readonly unsent = new Map<string, { text: string; pictures: Picture[] }>();
@@ -80,6 +83,20 @@ export class Input {
     this.text.setRangeText(room + text, this.text.selectionStart, this.text.selectionEnd, "end");
     this.typed();
     this.completer.typed();
+  }
+
+  /** Sends words as a prompt; what is written in the input stays there. */
+  ask(text: string): void {
+    const messageId = newMessage();
+    this.unsent.set(messageId, { text, pictures: [] });
+    this.shown.post({ type: "prompt", messageId, text, delivery: "auto", along: { context: [], pictures: [] } });
+  }
+
+  /** Changes to the next mode: review edits, ask before edits, accept edits, plan. */
+  nextMode(): void {
+    const { changes, label } = nextMode(this.shown.t, this.worker);
+    for (const change of changes) this.shown.post({ type: "option", ...change });
+    if (label) this.shown.say(label);
   }
 
   /** Session, queue or options are not as before. */
@@ -294,23 +311,43 @@ export class Input {
   private drawPickers(): void {
     if (this.pickers.contains(document.activeElement)) return;
     const { t } = this.shown;
-    const made = (["agent", "model"] as const).map((id) => {
-      const choices = t.choices.get(id) ?? [];
-      const now = t.options.get(id) ?? "";
-      if (choices.length === 0) return undefined;
-      const list = choices.includes(now) || now === "" ? choices : [now, ...choices];
-      const picker = h("select", { "aria-label": id === "agent" ? "Agent" : "Model", title: id === "agent" ? "Agent" : "Model" }, ...list.map((one) => h("option", { value: one, selected: one === now }, id === "model" ? one.replace(/^[^/]*\//, "") : one)));
-      picker.addEventListener("change", () => this.shown.post({ type: "option", configId: id, value: picker.value }));
-      return picker;
-    });
+    const agent = t.options.get("agent") ?? "";
+    if (agent !== "plan") this.worker = agent;
+    const made = (Object.keys(PICKERS) as (keyof typeof PICKERS)[]).map((id) => this.picker(id));
     const bypass = t.options.get("bypass") === "on" && h(
       "button",
-      { type: "button", class: "chip asks", title: "Magy asks nothing in this session: click to have it ask", onclick: () => this.shown.post({ type: "option", configId: "bypass", value: "off" }) },
+      { type: "button", class: "chip asks", title: "Magy asks nothing in this session: click to have it ask", onclick: () => this.choose("bypass", "off") },
       icon("warning"), " asks nothing",
     );
     fill(this.pickers, ...made, bypass);
   }
+
+  private picker(id: keyof typeof PICKERS): HTMLElement | undefined {
+    const { t } = this.shown;
+    const choices = t.choices.get(id) ?? [];
+    const now = t.options.get(id) ?? "";
+    if (choices.length === 0) return undefined;
+    const list = choices.includes(now) || now === "" ? choices : [now, ...choices];
+    const { name, words } = PICKERS[id];
+    const options = list.map((one) => h("option", { value: one, selected: one === now }, words(one)));
+    const made = h("select", { "aria-label": name, title: name }, ...options);
+    made.addEventListener("change", () => this.choose(id, made.value));
+    return made;
+  }
+
+  private choose(configId: "agent" | "model" | "review" | "bypass", value: string): void {
+    this.shown.post({ type: "option", configId, value });
+    // What was chosen is drawn when the server has said so, unless the pickers have the focus.
+    this.text.focus();
+  }
 }
+
+/** What each picker is called, and how it shows a value. */
+const PICKERS = {
+  agent: { name: "Agent", words: (value: string) => value },
+  review: { name: "What happens to edits (Alt+M)", words: (value: string) => REVIEWS[value]?.label ?? value },
+  model: { name: "Model", words: (value: string) => value.replace(/^[^/]*\//, "") },
+} as const;
 
 /** An id that no other message has; also where a page is not served safely enough for `randomUUID`. */
 function newMessage(): string {

@@ -4,6 +4,7 @@ import type {
   AnyUpdate,
   ChangedOption,
   Child,
+  ConfigOption,
   EventsResult,
   MailUpdate,
   Notice,
@@ -59,6 +60,12 @@ export function attached(t: Transcript, session: string, result: SubscribeResult
   options(t, summary.configOptions);
   if (!again) t.floor = result.floorSeq;
   summaryOf(t, summary.interactions ?? []);
+  t.frame();
+}
+
+/** The options that a session begins with, while there is none. */
+export function begins(t: Transcript, offered: readonly ConfigOption[]): void {
+  options(t, offered);
   t.frame();
 }
 

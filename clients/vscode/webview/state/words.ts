@@ -25,7 +25,7 @@ export function inputOf(data: Data): CallInput {
   return typeof data.input === "object" && data.input !== null ? (data.input as CallInput) : {};
 }
 
-function clipped(text: unknown): string {
+export function clipped(text: unknown): string {
   const line = oneLine(typeof text === "string" ? text : "");
   return line.length > LONGEST ? `${line.slice(0, LONGEST - 1)}…` : line;
 }

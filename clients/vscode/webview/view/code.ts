@@ -64,6 +64,20 @@ function whole(shown: Shown, title: string, text: string, language: string): HTM
   );
 }
 
+/** The text that goes and the text that comes, of an edit that was not worked out yet. */
+export function sides(removed: string, added: string): HTMLElement {
+  const box = h("div", { class: "diff", tabindex: 0, role: "group", "aria-label": "Changes" });
+  const rows = (text: string, sign: string, kind: string) => {
+    if (text === "") return;
+    for (const line of harmless(text).replace(/\n$/, "").split("\n").slice(0, DIFF)) {
+      box.append(h("span", { class: `line ${kind}` }, `${sign}${line}\n`));
+    }
+  };
+  rows(removed, "-", "del");
+  rows(added, "+", "add");
+  return box;
+}
+
 /** A unified diff as the server made it; a click on a line opens its place. */
 export function diff(shown: Shown, patch: string, paths: readonly string[]): HTMLElement {
   const text = harmless(patch);

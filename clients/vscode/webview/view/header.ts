@@ -4,7 +4,7 @@ import { parentOf } from "../state/blocks";
 import { oneLine } from "../state/harmless";
 import { short, spentOf, words } from "../state/sums";
 import type { Transcript } from "../state/transcript";
-import { childName } from "../state/words";
+import { childName, promptWords } from "../state/words";
 import { fill, h, icon } from "./dom";
 import type { Child } from "./dom";
 import type { Shown } from "./shown";
@@ -19,7 +19,7 @@ export function drawHeader(shown: Shown, element: HTMLElement, parent: string, c
   const { t } = shown;
   const above = parentOf(t.session);
   const child = t.children.get(t.session);
-  const title = oneLine((child && (child.name || child.said)) || t.title || "New session");
+  const title = oneLine((child && (child.name || child.said)) || t.title || firstWords(t) || "New session");
   fill(
     element,
     above !== undefined && h(
@@ -29,9 +29,30 @@ export function drawHeader(shown: Shown, element: HTMLElement, parent: string, c
     ),
     stateOf(t, connection),
     h("span", { class: "session-title", title }, child ? `${childName(child)}` : title),
-    h("span", { class: "sums" }, sumsOf(t)),
     agents(t),
   );
+}
+
+/** Draws how full the window of the model is, and what the session took. */
+export function drawSums(shown: Shown, element: HTMLElement): void {
+  const { t } = shown;
+  const sums = sumsOf(t);
+  element.hidden = sums === "";
+  if (element.hidden) return fill(element);
+  fill(element, meter(t), h("span", { class: "sums", title: sums }, sums));
+}
+
+function meter(t: Transcript): Child {
+  if (!(t.window > 0 && t.context > 0)) return undefined;
+  const label = `The model's window: ${short(t.context)} of ${short(t.window)} tokens are used`;
+  return h("meter", { min: 0, max: t.window, low: 0.6 * t.window, high: 0.85 * t.window, optimum: 0, value: Math.min(t.context, t.window), title: label, "aria-label": label });
+}
+
+/** What a session without a title is called: the first line of its first prompt. */
+function firstWords(t: Transcript): string {
+  if (t.floor > 1) return "";
+  const first = t.blocks.find((block) => block.kind === "user" && block.data.queue !== "dropped");
+  return first ? (promptWords(first).trim().split("\n")[0] ?? "") : "";
 }
 
 function stateOf(t: Transcript, connection: Connection): HTMLElement {
@@ -47,7 +68,7 @@ function said(state: string): string {
 }
 
 function sumsOf(t: Transcript): string {
-  const full = t.window > 0 && t.context > 0 ? `${Math.floor((100 * t.context) / t.window)}% of ${short(t.window)}` : "";
+  const full = t.window > 0 && t.context > 0 ? `${short(t.context)} of ${short(t.window)} in the window` : "";
   const below = spentOf({}, {});
   for (const child of t.children.values()) {
     if (child.parentSessionId !== t.session) continue;
@@ -57,7 +78,7 @@ function sumsOf(t: Transcript): string {
     below.unpriced += one.unpriced;
   }
   const theirs = words(below).join(" · ");
-  return [...words(t.spent), full, theirs && `agents ${theirs}`].filter(Boolean).join(" · ");
+  return [full, ...words(t.spent), theirs && `agents ${theirs}`].filter(Boolean).join(" · ");
 }
 
 /** How many agents below work and ask. */

@@ -11,6 +11,7 @@ import { partOf } from "./code";
 import { fill, h, icon, newId } from "./dom";
 import type { Child } from "./dom";
 import type { Shown } from "./shown";
+import { withCode } from "./spans";
 
 /** Milliseconds in which a click or key was meant for something else. */
 const GUARD = 600;
@@ -72,7 +73,7 @@ function drawOpen(shown: Shown, block: Block, question: Question, element: HTMLE
     h("div", { class: "question-head", id: label }, icon("question", "asks"), h("span", {}, by ? `${by} asks` : "The agent asks")),
     h("pre", { class: "question-title", tabindex: 0, role: "group", "aria-label": "What would run" }, question.title),
     ...(shownAbove(shown, question) ? [] : (question.content ?? []).map((part) => partOf(shown, part, question.title))),
-    h("div", { class: "rule" }, icon("law"), ` asked because: ${question.rule}`),
+    h("div", { class: "rule" }, icon("law"), " asked because: ", ...withCode(question.rule)),
     allows(shown, block, question),
     h("div", { class: "answers" }, why, ...choices(question).map((choice) => choiceButton(shown, choice, give))),
   );
@@ -107,7 +108,7 @@ function allows(shown: Shown, block: Block, question: Question): Child {
   if (lines.length === 0) return undefined;
   const first = lines.length > MOST + 1 ? lines.slice(0, MOST) : lines;
   const rest = lines.slice(first.length);
-  const list = (some: string[]) => h("ul", {}, ...some.map((line) => h("li", {}, h("code", {}, line))));
+  const list = (some: string[]) => h("ul", {}, ...some.map((line) => h("li", {}, ...withCode(line))));
   return h(
     "div",
     { class: "covers" },

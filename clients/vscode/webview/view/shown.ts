@@ -15,6 +15,8 @@ export interface Shown {
   again(block: Block): void;
   /** Says something to those who listen. */
   say(text: string): void;
+  /** Sends words as a prompt of their own. */
+  ask(text: string): void;
   /** Puts an earlier prompt into the input, to be sent in its place. */
   edit(block: Block): void;
   /** Previews going back to before a prompt. */

@@ -1,20 +1,22 @@
 /** How each kind of block looks. A view keeps its element and changes only what is new. */
 
 import type { Block, Content, Data } from "../state/blocks";
+import { bodyAhead, isAhead, titleAhead } from "../state/ahead";
 import { harmless } from "../state/harmless";
 import { noticeHead, planHead, planMark, spawnBody, codeOf } from "../state/text";
 import {
   agentCall, begun, childOf, contentText, duration, endedBadly, inputOf, isPicture, isSpawn, lifeOf, reportOf, ruleOf,
   senderOf, sessionOf, taskOf,
 } from "../state/words";
-import { codeBlock, output, partOf } from "./code";
+import { codeBlock, output, partOf, sides } from "./code";
 import { append, fill, h, icon, iconButton } from "./dom";
 import type { Child } from "./dom";
 import { Markdown, linkTo } from "./markdown";
-import type { Remedy } from "../../src/transcript/messages";
+import type { Offered } from "../../src/transcript/messages";
 import { questionCard } from "./question";
 import { fold, folded } from "./shown";
 import type { Shown } from "./shown";
+import { withCode } from "./spans";
 
 export interface View {
   readonly element: HTMLElement;
@@ -223,11 +225,25 @@ function tool(shown: Shown, block: Block, element: HTMLElement): () => void {
     if (isSpawn(data)) return show(spawn(shown, block));
     const call = agentCall(shown.t, data);
     if (call) return show({ ...callSection(shown, block, [h("span", { class: "dim" }, "Agents: "), call]), usual: !["pending", "failed"].includes(data.status ?? "") });
+    if (isAhead(data)) return show(ahead(shown, data));
     const changed = (data.parts ?? []).some((part) => part.type === "diff");
     show({
       ...callSection(shown, block, [h("span", { class: "title" }, harmless(data.title ?? data.name ?? "…"))]),
       usual: (data.status === "completed" && !changed) || !(data.parts?.length || data.tail),
     });
+  };
+}
+
+/** A call that waits for its turn, or for the decision about one before it. */
+function ahead(shown: Shown, data: Data): Section {
+  const { command, removed, added } = bodyAhead(data);
+  const has = command !== "" || removed !== "" || added !== "";
+  return {
+    icon: statusIcon(data.status),
+    spoken: spokenStatus(data.status),
+    head: [h("span", { class: "title" }, titleAhead(data))],
+    usual: false,
+    body: has ? () => [command && output(shown, command, "Command"), (removed || added) && sides(removed, added)] : undefined,
   };
 }
 
@@ -241,7 +257,7 @@ function callSection(shown: Shown, block: Block, words: Child[]): Omit<Section, 
     spoken: spokenStatus(data.status),
     head: [...words, badly(data), remark(duration(data.duration))],
     aside: [path && !codeOf(data).length && iconButton("go-to-file", `Open ${path}`, () => shown.post({ type: "open", path }))],
-    body: has || rule ? () => [...callBody(shown, data), rule && h("div", { class: "rule" }, icon("law"), " ", rule)] : undefined,
+    body: has || rule ? () => [...callBody(shown, data), rule && h("div", { class: "rule" }, icon("law"), " ", ...withCode(rule))] : undefined,
   };
 }
 
@@ -288,7 +304,7 @@ function spawn(shown: Shown, block: Block): Section {
 
 function rule(data: Data): Child {
   const said = ruleOf(data);
-  return said && h("div", { class: "rule" }, icon("law"), " ", said);
+  return said && h("div", { class: "rule" }, icon("law"), " ", ...withCode(said));
 }
 
 function childActions(shown: Shown, sessionId: string, state: string | undefined): Child[] {
@@ -360,19 +376,21 @@ function drawNotice(shown: Shown, block: Block, element: HTMLElement): void {
   fill(
     element,
     icon(NOTICES[severity] ?? "info", severity === "error" ? "bad" : severity === "warning" ? "asks" : "dim"),
-    h("span", {}, h("span", { class: "notice-title" }, harmless(noticeHead(block.data))), block.data.description ? `: ${harmless(block.data.description)}` : ""),
+    h("span", {}, h("span", { class: "notice-title" }, harmless(noticeHead(block.data))), ...(block.data.description ? [": ", ...withCode(block.data.description)] : [])),
     severity === "error" && remedies(shown, block.data.description ?? ""),
   );
 }
 
 /** What may help where a turn ended with an error. */
 function remedies(shown: Shown, description: string): HTMLElement {
-  const button = (words: string, remedy: Remedy) =>
-    h("button", { type: "button", class: "button secondary", onclick: () => shown.post({ type: "remedy", remedy }) }, words);
+  const button = (words: string, command: Offered) =>
+    h("button", { type: "button", class: "button secondary", onclick: () => shown.post({ type: "run", command }) }, words);
   return h(
     "div",
     { class: "remedies" },
+    h("button", { type: "button", class: "button again", onclick: () => shown.ask("Try again.") }, "Try Again"),
     /\bkeys?\b|_API_KEY/.test(description) && button("Set API Key…", "setApiKey"),
+    button("Choose Model…", "selectModel"),
     button("Run Doctor", "runDoctor"),
   );
 }
