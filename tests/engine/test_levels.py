@@ -179,7 +179,7 @@ class Stored:
 
 class Called:
     def __init__(self, key: str) -> None:
-        self.key, self.effect = key, KEYS[key][0]
+        self.key, self.name, self.effect = key, key, KEYS[key][0]
 
 
 @settings(max_examples=200, deadline=None)
@@ -189,7 +189,7 @@ def test_a_child_may_what_it_and_all_above_it_may(random: Random) -> None:
     found = law(chain)
     for key, subject in CALLS:
         tool: Any = Called(key)
-        decision = found.decide(tool, facts(key, subject))
+        decision = found.decide(tool, facts(key, subject), {})
         assert decision.action == may(chain, key, subject), (chain, key, subject, decision.rule)
 
 
@@ -202,7 +202,7 @@ def test_nothing_below_loosens_what_is_above(random: Random) -> None:
     alone, together = law(above), law([below, *above])
     for key, subject in CALLS:
         tool: Any = Called(key)
-        before, after = (one.decide(tool, facts(key, subject)) for one in (alone, together))
+        before, after = (one.decide(tool, facts(key, subject), {}) for one in (alone, together))
         assert RANK[after.action] >= RANK[before.action], (above, below, after.rule)
 
 
@@ -219,7 +219,7 @@ def test_who_reads_which_rule_decided_knows_whose_it_is() -> None:
     deny = Ruleset(source="agent b", keys={"bash": (Rule(pattern="git *", action="deny"),)})
     chain = [Session(one, None, (), False) for one in (allow, allow, deny)]
     tool: Any = Called("bash")
-    decision = law(chain).decide(tool, facts("bash", "git status"))
+    decision = law(chain).decide(tool, facts("bash", "git status"), {})
     assert decision.rule == "agent b (of s): bash `git *` -> deny"
 
 

@@ -150,8 +150,8 @@ ATTEMPTS: Mapping[str, Attempt] = {
     ),
     "memory that is shared": Attempt("test -e /dev/shm/magy-sandbox-test && echo OUT!", bare=True),
     # --- other processes
-    "see Magy": Attempt("test -e /proc/$MAGY/environ && grep -q pytest /proc/$MAGY/cmdline && echo OUT!", bare=True),
-    "signal Magy": Attempt("kill -0 $MAGY && grep -qa pytest /proc/$MAGY/cmdline && echo OUT!", bare=True),
+    "see Magy": Attempt("test -e /proc/$MAGY/environ && grep -qa python /proc/$MAGY/cmdline && echo OUT!", bare=True),
+    "signal Magy": Attempt("kill -0 $MAGY && grep -qa python /proc/$MAGY/cmdline && echo OUT!", bare=True),
     "count the processes": Attempt("set -- /proc/[0-9]*; test $# -gt 9 && echo OUT!", bare=True),
     "trace Magy": syscall("call(101, 16, int(os.environ['MAGY']), 0, 0)"),
     "read Magy's memory": syscall(
