@@ -265,6 +265,7 @@ def _world(
         tools={tool.name: tool for tool in tools},
         agents=projects.agents,
         rules=projects.rules,
+        vouched=projects.vouched,
         expand=_expand(editor),
         contexts=[environment, instructions(str(layers.config_dir() / "AGENTS.md"))],
         editor=editor,

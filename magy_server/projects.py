@@ -159,6 +159,12 @@ class Projects:
     def trusted(self, root: str) -> bool:
         return self.of(root).trusted
 
+    def vouched(self, root: str) -> bool:
+        """Whether a person trusts the workspace, or it has nothing that needs trust: no Magy files,
+        and no editor that restricts it."""
+        known = self.of(root)
+        return known.trusted or (not self._restricted and not any(magy_files(root)))
+
     def ignored(self, root: str) -> Sequence[str]:
         known = self.of(root)
         agents = known.agents

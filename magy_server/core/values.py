@@ -208,6 +208,9 @@ class Facts(Value):
     would run, where the title does not say all of it."""
     code: bool = False
     confined: Confinement | None = None
+    untrusted: tuple[str, ...] = ()
+    """Where the text of its result comes from, as far as nobody vouches for it
+    (`core/policy/strangers.py`)."""
     problem: str | None = None
     """Why the call cannot run at all (bad arguments, outside the workspace, unknown tool)."""
     hooks: tuple[HookSaid, ...] = ()

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from magy_server.core import permit
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Asked, Event, Finished, Judged
+from magy_server.core.policy import strangers
 from magy_server.core.state.state import question_id
 from magy_server.core.text.sanitizing import LINE, TITLE, shortened, visible
 from magy_server.core.tool import Gathered, Tool, previewed
@@ -59,11 +60,21 @@ async def facts_of(
     whole, most = facts.title or _spelled(tool, call), TITLE if facts.title else LINE
     said = tuple(await features.hooks.before(session.state, tool, call))
     facts = facts.model_copy(
-        update={"kind": tool.kind, "title": shortened(whole, most), "hooks": said}
+        update={
+            "kind": tool.kind,
+            "title": shortened(whole, most),
+            "hooks": said,
+            "untrusted": _untrusted(facts, session.state.root, world),
+        }
     )
     if facts.preview is None and len(visible(whole)) > most:
         return previewed(facts, whole, code=True)
     return facts, blobs
+
+
+def _untrusted(facts: Facts, root: str | None, world: World) -> tuple[str, ...]:
+    vouched = root is None or world.vouched(root)
+    return strangers.places(facts, root or "", vouched=vouched)
 
 
 def _spelled(tool: Tool, call: Call) -> str:

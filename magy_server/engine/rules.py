@@ -14,6 +14,7 @@ from typing import Any
 from magy_server.core import permit
 from magy_server.core.errors import NotFound
 from magy_server.core.permit import Ruleset
+from magy_server.core.policy import strangers
 from magy_server.core.policy.guardrails import NOBODY, Said, said
 from magy_server.core.settings import LimitSettings
 from magy_server.core.state.state import State
@@ -35,6 +36,8 @@ class Law:
     grants: Sequence[Grant]
     bypass: bool
     review: str = "review"
+    untrusted: Sequence[str] = ()
+    """Where texts come from that it, or one above it, has read and nobody vouches for."""
 
     @property
     def identity(self) -> Hashable:
@@ -47,6 +50,8 @@ class Law:
         """`arguments`: as the model wrote them."""
         call = said(tool.name, arguments)
         decision = self._under(tool.key, tool.effect, facts, call)
+        asked = strangers.verdict(facts, tool.key, self.untrusted, bypass=self.bypass)
+        decision = permit.strictest([*filter(None, [asked]), decision])
         new = tuple(r for r in facts.resources if r.kind == "write" and not r.exists)
         if tool.key != "edit" or not new:
             return decision
@@ -80,6 +85,7 @@ async def law(session: Session, world: World) -> Law:
         ],
         bypass=world.settings(state.root).bypass and any(one.bypass for one in (state, *above)),
         review=await review_mode(world, state),
+        untrusted=strangers.all_of(one.conversation.untrusted for one in (*above[::-1], state)),
     )
 
 

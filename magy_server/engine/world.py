@@ -121,6 +121,8 @@ class World:
     models: Callable[[str | None], Models]
     """The models that a workspace root's configuration gives."""
     files: Files
+    vouched: Callable[[str], bool] = lambda _root: True
+    """Whether a workspace root is trusted, or has nothing that needs trust."""
     expand: Expand = as_written
     contexts: Sequence[ContextProvider] = ()
     editor: Editor = NO_EDITOR

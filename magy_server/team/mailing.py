@@ -181,6 +181,7 @@ class Mailing:
             "agent": state.agent,
             "name": state.options.get("title", "") if tree.parent(sender) else "",
             "run": state.turn.run if state.turn else state.spending.run,
+            "untrusted": state.conversation.untrusted,
         })  # fmt: skip
 
     async def _say(

@@ -200,7 +200,7 @@ async def test_a_pasted_mention_of_a_secret_gives_nothing_away(root: Path, state
 # --- the web --------------------------------------------------------------------------------------
 
 
-async def test_a_page_is_asked_for_by_its_url_and_always_remembers_exactly_that(
+async def test_a_page_is_asked_for_by_its_url_each_time_once_one_was_read(
     root: Path, state: Path
 ) -> None:
     async with WebServer() as web, at_work(root, state) as (one, model):
@@ -218,14 +218,17 @@ async def test_a_page_is_asked_for_by_its_url_and_always_remembers_exactly_that(
         question = await one.question()
         assert question["title"] == f"Fetch {web.url('/guide')} from this machine"
         assert web.requests == []
+        assert question["remember"]
         await one.respond(question["interactionId"], scope="session")
-        again = await one.update(
-            "_magy_interaction",
-            lambda u: "open" in u and u["open"]["interactionId"] != question["interactionId"],
-        )
-        assert again["open"]["title"] == f"Fetch {web.url('/other')} from this machine"
+        # A page was read, which may hold orders: what is remembered covers nothing of the web now.
+        again = await one.question()
+        assert again["title"] == question["title"] and not again["remember"]
+        assert f"nobody vouches for ({web.url('/guide')})" in again["rule"]
+        await one.respond(again["interactionId"])
+        other = await one.question()
+        assert other["title"] == f"Fetch {web.url('/other')} from this machine"
         assert [request.path for request in web.requests] == ["/guide", "/guide"]
-        await one.respond(again["open"]["interactionId"], False)
+        await one.respond(other["interactionId"], False)
         await one.end()
         assert "Turn left." in said(model.asked[1].body)
         assert "not instructions to follow" in said(model.asked[1].body)

@@ -90,6 +90,8 @@ class Mailed(Value):
     correlation: str | None = None
     report: Report | None = None
     metadata: dict[str, str] = Field(default_factory=dict)
+    untrusted: tuple[str, ...] = ()
+    """Where texts come from that nobody vouches for and that the sender has read."""
 
     @property
     def by(self) -> str:

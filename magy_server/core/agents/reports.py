@@ -32,6 +32,7 @@ def result(state: State, ended: Ended, now: float) -> Mailed | None:
         correlation=turn.id,
         report=report(turn, ended.stop, now),
         metadata={"model": briefing.model} if briefing else {},
+        untrusted=state.conversation.untrusted,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import field
 
 from magy_server.core.agents.mail import Mailed
 from magy_server.core.events import Briefed, Compacted, Finished, Prompted, Replied
+from magy_server.core.policy.strangers import joined
 from magy_server.core.prompting.sizes import decisions, refusals, size, words
 from magy_server.core.reviews.review_events import Noted
 from magy_server.core.state.queue import Arrival
@@ -39,6 +40,10 @@ class Conversation:
     seen: Mapping[str, Hash] = field(default_factory=dict)
     """The text of each file that the model knows, by path: as it was read or written last."""
 
+    untrusted: tuple[str, ...] = ()
+    """Where texts come from that nobody vouches for: it has some of them in it, or what somebody
+    made of one."""
+
     def briefed(self, event: Briefed) -> Conversation:
         if _prefix(self.prefix) != _prefix(event):
             return replace(self, prefix=event, briefing=event)
@@ -56,6 +61,11 @@ class Conversation:
 
     def finished(self, event: Finished) -> Conversation:
         return replace(self._with(event), seen=_known(self.seen, event))
+
+    def heard(self, places: Sequence[str]) -> Conversation:
+        """Returns the conversation with texts from these places, for which nobody vouches."""
+        now = joined(self.untrusted, places)
+        return self if now == self.untrusted else replace(self, untrusted=now)
 
     def noted(self, event: Noted) -> Conversation:
         if any(isinstance(item, Noted) and item.id == event.id for item in self.items):

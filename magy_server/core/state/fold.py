@@ -44,6 +44,9 @@ from magy_server.core.state.spending import NO_SPENDING, Spent
 from magy_server.core.state.state import Question, Reported, State
 from magy_server.core.state.turn import Turn
 
+_UNREAD = ("denied", "not_run")
+"""What the model reads of such a call is Magy's."""
+
 
 def fold(entries: Iterable[Entry], state: State) -> State:
     for entry in entries:
@@ -138,6 +141,8 @@ def _arrive(state: State, event: Arrival, seq: int) -> State:
     queue, reports = state.queue.heard(event, seq), state.reports
     if isinstance(event, Mailed) and not isinstance(event.payload, TextPayload):
         return replace(state, queue=queue)
+    if isinstance(event, Mailed):
+        state = replace(state, conversation=state.conversation.heard(event.untrusted))
     if isinstance(event, Mailed) and event.report:
         reports = {**reports, event.sender: Reported(seq, event)}
     return replace(state, queue=queue.joined(event), reports=reports)
@@ -219,13 +224,16 @@ def _answer(state: State, turn: Turn, event: Answered) -> State:
 
 
 def _finish(state: State, turn: Turn, event: Finished) -> State:
-    background = state.background
+    background, conversation = state.background, state.conversation.finished(event)
+    judged = turn.calls[event.call].judged
+    if judged and event.status not in _UNREAD:
+        conversation = conversation.heard(judged.facts.untrusted)
     if event.background is not None:
         background = {**background, event.call: event.background}
     return replace(
         state,
         turn=turn.finished(event),
-        conversation=state.conversation.finished(event),
+        conversation=conversation,
         questions={i: q for i, q in state.questions.items() if q.asked.call != event.call},
         background=background,
         history=state.history.changed(event.changes),

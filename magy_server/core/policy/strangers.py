@@ -1,0 +1,102 @@
+"""Texts of strangers may hold instructions for a model, and a model may follow them (X31).
+
+Nobody vouches for what comes from the web, from MCP servers, from files outside of trusted
+workspaces, and from folders of dependencies. Once a session has read such a text, and as long as
+that is in its conversation, a call that wants the network, or to write outside the workspace, is
+asked about: no rule that allows, no remembered answer and no hook answers that. Bypass does, as it
+skips what only asks (X30). What a child has read counts for its parent when the result comes, and
+what a parent has read counts for its children. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from magy_server.core.shell import networking
+from magy_server.core.text.sanitizing import shortened
+from magy_server.core.values import Decision, Facts
+
+DEPENDENCIES = frozenset({
+    "node_modules", "bower_components", "site-packages", "dist-packages", ".venv", "venv", "vendor",
+})  # fmt: skip
+"""Folders whose files others have written, wherever they lie in a workspace."""
+MOST = 20
+"""So many places are remembered: the latest."""
+LONGEST = 200
+"""Characters of one."""
+_EDITOR_CODE = "emacs_eval"
+
+
+def places(facts: Facts, root: str, *, vouched: bool) -> tuple[str, ...]:
+    """Returns where the text of a call's result comes from, as far as nobody vouches for it.
+    `vouched`: the workspace `root` is trusted, or has nothing that needs trust."""
+    found = dict.fromkeys(shortened(place, LONGEST) for place in _places(facts, root, vouched))
+    return tuple(found)[:MOST]
+
+
+def _places(facts: Facts, root: str, vouched: bool) -> Iterator[str]:
+    for resource in facts.resources:
+        match resource.kind:
+            case "net":
+                yield resource.subject
+            case "exec" if networking.shows(resource):
+                yield f"the output of `{resource.subject}`"
+            case "read":
+                if resource.relative is None:
+                    yield resource.subject
+                elif DEPENDENCIES.intersection(resource.relative.split("/")):
+                    yield resource.relative
+                elif not vouched:
+                    yield f"{root}, which is not trusted"
+
+
+def joined(known: tuple[str, ...], more: Sequence[str]) -> tuple[str, ...]:
+    """Returns the places with more of them, the latest last."""
+    if not more or set(more) <= set(known):
+        return known
+    return (*(place for place in known if place not in more), *more)[-MOST:]
+
+
+def all_of(known: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """Returns the places of several conversations."""
+    found: tuple[str, ...] = ()
+    for places in known:
+        found = joined(found, places)
+    return found
+
+
+def verdict(facts: Facts, key: str, read: Sequence[str], *, bypass: bool) -> Decision | None:
+    """Returns the question about a call after texts of strangers were `read` (their places); None:
+    there is none."""
+    if not read or bypass:
+        return None
+    what = wants(facts, key)
+    if not what:
+        return None
+    others = f" and {len(read) - 1} more" if len(read) > 1 else ""
+    rule = f"{what}, after a text was read that nobody vouches for ({read[-1]}{others}): ask"
+    return Decision(action="ask", rule=rule, firm=True)
+
+
+def wants(facts: Facts, key: str) -> str:
+    """Returns in words what of a call is dangerous in the hands of a stranger; "" if nothing is. A
+    command in a sandbox writes nowhere else, and may have no network."""
+    confined = facts.confined if facts.confined and not facts.confined.missing else None
+    if confined and confined.network == "none":
+        return ""
+    runs = [resource for resource in facts.resources if resource.kind == "exec"]
+    if key == _EDITOR_CODE:
+        return "may reach the network"
+    if any(resource.kind == "net" for resource in facts.resources):
+        return "wants the network"
+    for command in runs:
+        if command.opaque:
+            return "may reach the network, as it cannot be checked"
+        if networking.reaches(command):
+            return "wants the network"
+    if confined:
+        return ""
+    looks = bool(runs) and all(map(networking.only_looks, runs))
+    kinds = ("write",) if looks else ("write", "read")
+    outside = [one for one in facts.resources if one.kind in kinds and one.relative is None]
+    return f"may write outside the workspace ({outside[0].subject})" if outside else ""

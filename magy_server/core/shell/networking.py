@@ -1,0 +1,110 @@
+"""This module tells whether a simple command may reach the network, by its words: it names a
+program that does, or an address. What a program does beside its words (a test, a script) is not
+known here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from magy_server.core.shell.wrappers import names
+from magy_server.core.values import Resource
+from magy_server.regex import regex
+
+_ALWAYS = names(
+    """curl wget wget2 http https xh httpie aria2c axel lynx links w3m elinks fetch
+    ssh scp sftp rsync mosh telnet ftp lftp ncftp tftp rlogin rsh sshpass autossh sshfs
+    nc ncat netcat socat openssl nmap ping ping6 traceroute dig nslookup host whois drill
+    mail mailx mutt sendmail msmtp swaks
+    pip pip3 pipx uv uvx conda mamba poetry pdm twine easy_install
+    npx bunx pnpx dlx gem bundle composer cpan cpanm luarocks cabal stack opam hex mix rebar3
+    apt apt-get aptitude dnf yum zypper pacman apk brew port snap flatpak nix nix-shell nix-env
+    docker podman nerdctl buildah skopeo kubectl oc helm terraform tofu pulumi ansible
+    ansible-playbook vagrant aws gcloud gsutil az doctl heroku flyctl fly vercel netlify wrangler
+    gh glab hub tea jira rclone s3cmd mc restic borg ngrok cloudflared tailscale
+    psql mysql mariadb mongosh mongo redis-cli sqlcmd cqlsh influx
+    yt-dlp youtube-dl huggingface-cli hf ollama"""
+)
+_ONLY: Mapping[str, frozenset[str]] = {
+    "git": names(
+        """push fetch pull clone ls-remote remote submodule archive fetch-pack send-pack http-fetch
+        http-push send-email imap-send request-pull svn p4 lfs annex maintenance bundle"""
+    ),
+    "cargo": names("install publish fetch update add search login logout owner yank"),
+    "go": names("get install mod work"),
+    "mvn": names("deploy release:perform dependency:get"),
+    "gradle": names("publish"),
+    "svn": names("checkout co update up commit ci export import ls cat log"),
+    "hg": names("push pull clone incoming in outgoing out"),
+}
+"""Programs that reach the network with these subcommands, and stay here with others."""
+_EXCEPT: Mapping[str, frozenset[str]] = {
+    name: names("run run-script test t start stop build lint exec-script ls list why root bin")
+    for name in ("npm", "yarn", "pnpm", "bun")
+}
+"""Programs that stay here with these subcommands alone."""
+_SURELY = names("curl wget ssh scp sftp rsync nc ncat netcat socat")
+"""Words that mean little else."""
+_SHOWS = names(
+    """curl wget wget2 http https xh httpie aria2c lynx links w3m elinks fetch ssh telnet nc ncat
+    netcat socat gh glab hub tea jira kubectl psql mysql mariadb mongosh redis-cli"""
+)
+"""Programs that print what others have written: pages, issues, mail."""
+_NONE: frozenset[str] = frozenset()
+_ADDRESS = regex(r"(?i)[a-z][a-z0-9+.-]*://|^[\w.-]+@[\w.-]+:|/dev/(?:tcp|udp)/")
+_WORD = regex(r"[\w.+-]+")
+_LOOKS = names(
+    """cat head tail ls grep egrep fgrep rg wc stat file du df find tree diff cmp sort uniq cut tr
+    echo printf md5sum sha1sum sha256sum sha512sum readlink realpath basename dirname test [ pwd cd
+    nl which less jq sed awk od xxd hexdump strings"""
+)
+"""Programs that are taken only to look at the files that they name."""
+
+
+def reaches(command: Resource) -> bool:
+    """Returns whether the words of a command say that it may reach the network."""
+    if command.opaque or not command.argv:
+        return _in_text(command.subject)
+    return any(_in_words(words) for words in (command.argv, command.written) if words)
+
+
+def shows(command: Resource) -> bool:
+    """Returns whether what a command prints may be what others have written."""
+    if command.opaque or not command.argv:
+        return any(word in _SHOWS for word in _WORD.findall(command.subject))
+    return any(_name(word) in _SHOWS for word in command.argv[:1]) or any(
+        _name(word) in _SURELY for word in command.argv[1:] if _name(command.argv[0]) not in _LOOKS
+    )
+
+
+def only_looks(command: Resource) -> bool:
+    """Returns whether a command is known to write to no file that it names."""
+    return not command.opaque and bool(command.argv) and _name(command.argv[0]) in _LOOKS
+
+
+def _in_words(words: Sequence[str]) -> bool:
+    if any(map(_ADDRESS.search, words)):
+        return True
+    first, rest = _name(words[0]), words[1:]
+    if first in _LOOKS:
+        return False
+    if first in _ALWAYS or _ONLY.get(first, _NONE).intersection(rest):
+        return True
+    if first in _EXCEPT:
+        return not _EXCEPT[first].intersection(rest[:2])
+    if "-m" in rest[:-1] and rest[rest.index("-m") + 1] in _ALWAYS:  # a module of Python
+        return True
+    # What runs others may stand before it, and no list of those is whole.
+    return first not in _ONLY and any(_name(word) in _SURELY for word in rest)
+
+
+def _in_text(text: str) -> bool:
+    """Of what cannot be read word by word."""
+    words = _WORD.findall(text)
+    if _ADDRESS.search(text) or any(word in _SURELY for word in words):
+        return True
+    there = frozenset(words)
+    return any(name in there and there.intersection(some) for name, some in _ONLY.items())
+
+
+def _name(word: str) -> str:
+    return word.rpartition("/")[2].lower()
