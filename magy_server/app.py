@@ -17,7 +17,7 @@ from typing import Any
 from magy_server import privacy, redacted_log
 from magy_server.api.service import Service
 from magy_server.bus.local import LocalBus
-from magy_server.config import layers, trust
+from magy_server.config import layers, secret_files, trust
 from magy_server.config.resources import resource
 from magy_server.core.actions import ActionSpec
 from magy_server.core.errors import NotText
@@ -95,14 +95,14 @@ async def compose(
         projects = Projects(options, store, restricted=restricted)
         await _add(projects, roots, store)
         own = projects.settings(None)
-        names, secrets = _hidden_keys(projects, roots, keys)
+        names, secrets, typed = _hidden(projects, roots, keys)
         redacted_log.log_without(secrets)
         privacy.withdraw(names.__contains__)
         sandbox = _sandbox(projects, state)
         closing.push_async_callback(sandbox.close)
         processes = Processes(names, more=own.tools.environment, sandbox=sandbox)
         bus = await _bus(state, closing)
-        configured = Configured(projects, os.environ)
+        configured = Configured(projects, os.environ, typed)
         closing.push_async_callback(configured.close)
         herald = Herald(bus, bus.id)
         slots = _slots(herald, projects, roots)
@@ -214,16 +214,21 @@ def _slots(herald: Herald, projects: Projects, roots: Sequence[str]) -> LimitedS
     return slots
 
 
-def _hidden_keys(
+def _hidden(
     projects: Projects, roots: Sequence[str], lent: Mapping[str, str]
-) -> tuple[set[str], Secrets]:
+) -> tuple[set[str], Secrets, Secrets]:
     """The variables that hold keys, in any project's configuration: no command gets to see them;
-    and the keys. Those that the editor lends stand there, too, from now on."""
+    what nothing may show that a tool gave; and what of that no prompt may have, either. Keys that
+    the editor lends stand in the environment, too, from now on."""
     providers = [projects.settings(root).provider for root in (None, *roots)]
     for useless in {said: None for one in providers for said in lend(lent, one, os.environ)}:
         LOG.warning("%s", useless)
     names = set[str]().union(*map(key_variables, providers))
-    return names, Secrets(os.environ.get(name, "") for name in names)
+    keys = [os.environ.get(name, "") for name in names]
+    asked = [(root, projects.settings(root).redact) for root in (None, *roots)]
+    patterns = [pattern for _, one in asked for pattern in one.patterns]
+    found = [value for root, one in asked for value in secret_files.values(one.files, root)]
+    return names, Secrets([*keys, *found], patterns), Secrets(found, patterns)
 
 
 def _audit(state: Path, settings: AuditSettings, closing: AsyncExitStack) -> Sequence[Listener]:
@@ -276,6 +281,7 @@ def _world(
         peers=bus.peer_ids,
         busy=processes.busy,
         secrets=secrets,
+        typed=configured.hidden,
     )
 
 
@@ -283,9 +289,10 @@ class Configured:
     """The models that the configuration of a workspace root gives, as it is now: a project that is
     not trusted any more loses its endpoints with the next request."""
 
-    def __init__(self, projects: Projects, environ: Mapping[str, str]) -> None:
+    def __init__(self, projects: Projects, environ: Mapping[str, str], hidden: Secrets) -> None:
         self._projects = projects
         self._environ = environ
+        self.hidden = hidden
         self._made: list[tuple[Settings, Providers]] = []
 
     def models(self, root: str | None) -> Providers:
@@ -294,7 +301,7 @@ class Configured:
         for known, providers in self._made:
             if (known.provider, known.model) == (settings.provider, settings.model):
                 return providers
-        providers = Providers(settings.provider, self._environ, settings.model)
+        providers = Providers(settings.provider, self._environ, settings.model, self.hidden)
         self._made.append((settings, providers))
         return providers
 

@@ -142,14 +142,17 @@ def is_local(one: ProviderSettings) -> bool:
 
 class Providers:
     """Makes providers when they are first used: what they import is slow. `environ` is where
-    the keys are; `model` are the settings that say which model, and how long to wait for it."""
+    the keys are; `model` are the settings that say which model, and how long to wait for it;
+    `hidden` is in no answer of theirs."""
 
     def __init__(
         self,
         configured: Sequence[ProviderSettings],
         environ: Mapping[str, str],
         model: ModelSettings | None = None,
+        hidden: Secrets | None = None,
     ) -> None:
+        self._hidden = hidden or Secrets()
         self._all = settled(configured, environ)
         self._own = {one.name for one in configured}
         self._environ = environ
@@ -194,7 +197,9 @@ class Providers:
         """By its name, which must be one of `all`. Raises ProviderError: its key is not set."""
         if name not in self._made:
             made = self._make(self._all[name])
-            self._made[name] = Redacting(made, self._secrets) if self._secrets else made
+            for secrets in filter(None, (self._secrets, self._hidden)):
+                made = Redacting(made, secrets)
+            self._made[name] = made
         return self._made[name]
 
     def key(self, one: ProviderSettings) -> str:

@@ -25,6 +25,7 @@ from magy_server.config.regular_files import beginning
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.policy.examples import wrong_example
 from magy_server.core.policy.guardrails import Guardrail, check
+from magy_server.core.policy.linear_patterns import checked, found_in
 from magy_server.core.policy.rule_tables import ruleset
 from magy_server.core.settings import Permission, SandboxSettings, Settings
 from magy_server.dataclass import dataclass
@@ -214,6 +215,12 @@ def validate(layer: Layer) -> Settings:
         said = " ".join(one if one.endswith("?") else f"{one}." for one in problems)
         raise InvalidConfig(f"{layer.name}: {said}") from None
     check(settings.guardrail, layer.name)
+    for pattern in settings.redact.patterns:
+        if found_in(checked(pattern, f"{layer.name}: redact.patterns"), ""):
+            raise InvalidConfig(
+                f"{layer.name}: redact.patterns: {pattern!r} matches nothing at all, and so "
+                "everywhere; let it match at least one character."
+            )
     _try_examples(layer.name, settings)
     return settings
 

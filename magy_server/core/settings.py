@@ -302,6 +302,22 @@ class AuditSettings(Given):
     )
 
 
+class RedactSettings(Given):
+    """What may be in no transcript, in no audit and in no request to a model: it is replaced by
+    `[redacted]` before it gets there. What an untrusted project says here does not count."""
+
+    patterns: list[str] = Field(
+        default=[],
+        description="Regular expressions (RE2); what they match is replaced, in your prompts, too.",
+    )
+    files: list[str] = Field(
+        default=[],
+        description="Files whose values are replaced wherever they stand: of lines `NAME=value` "
+        "the value, else the line. Relative to the workspace root, absolute or with `~/`; read "
+        "when Magy starts.",
+    )
+
+
 class MirrorSettings(Given):
     enabled: bool = Field(
         default=False,
@@ -362,4 +378,5 @@ class Settings(Given):
         "of a trusted project.",
     )
     audit: AuditSettings = AuditSettings()
+    redact: RedactSettings = RedactSettings()
     mirror: MirrorSettings = MirrorSettings()

@@ -14,8 +14,9 @@ from magy_server.core.prompting.seldom_tools import CALL, FIND
 from magy_server.core.settings import ModelSettings
 from magy_server.core.specs import AgentSpec
 from magy_server.core.state.state import State
+from magy_server.core.text.secrets import Secrets
 from magy_server.core.tool import Tool
-from magy_server.core.values import Content, Hash, Section
+from magy_server.core.values import Content, Embedded, Hash, Section, Text
 from magy_server.engine.rules import as_text, caps, inherited, levels, sources, told
 from magy_server.engine.world import USUAL_REPLY, World, put
 from magy_server.regex import regex
@@ -48,7 +49,7 @@ async def briefing(world: World, state: State) -> tuple[Briefed, dict[Hash, byte
     return Briefed(
         agent=agent.name,
         model=model,
-        sections=tuple(_section(name, text, blobs) for name, text in sections),
+        sections=tuple(_section(name, world.typed.clean(text), blobs) for name, text in sections),
         tools=tuple(_section(tool.name, world.schema(tool), blobs) for tool in offered),
         seldom=tuple(seldom),
         readers=tuple(tool.name for tool in offered if tool.effect == "read"),
@@ -72,14 +73,24 @@ async def mentioned(
 ) -> tuple[Sequence[Content], Mapping[Hash, bytes]]:
     """A prompt with what it mentions (`@path`, `@init`, `/explain`), as it is now."""
     if state.opened is None:
-        return content, {}
+        return [_cleaned(part, world.typed) for part in content], {}
     try:
         found = await _rules(world, state, await world.above(state))
         rules = [source for sources in found for source in sources]
         actions = world.agents(state.root).actions
     except MagyError:
-        return content, {}  # the turn will say what is wrong with them
-    return await world.expand(state.place, content, rules, actions)
+        return [
+            _cleaned(part, world.typed) for part in content
+        ], {}  # the turn will say what is wrong with them
+    whole, blobs = await world.expand(state.place, content, rules, actions)
+    return [_cleaned(part, world.typed) for part in whole] if world.typed else whole, blobs
+
+
+def _cleaned(part: Content, secrets: Secrets) -> Content:
+    """A place that is to be rewritten stays as it is: the model's answer takes its place."""
+    if isinstance(part, Text) or (isinstance(part, Embedded) and part.selected is None):
+        return part.model_copy(update={"text": secrets.clean(part.text)})
+    return part
 
 
 def _offered(

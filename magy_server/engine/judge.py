@@ -67,6 +67,9 @@ async def facts_of(
             "untrusted": _untrusted(facts, session.state.root, world),
         }
     )
+    if facts.preview and facts.preview in blobs and world.typed:
+        shown = world.typed.clean(blobs[facts.preview].decode("utf-8", "replace"))
+        return previewed(facts, shown, code=facts.code)
     if facts.preview is None and len(visible(whole)) > most:
         return previewed(facts, whole, code=True)
     return facts, blobs

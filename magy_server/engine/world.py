@@ -135,6 +135,8 @@ class World:
     """Whether commands run in the background of any session here."""
     secrets: Secrets = field(default_factory=Secrets)
     """Keys that nothing may show that a tool gave."""
+    typed: Secrets = field(default_factory=Secrets)
+    """What the configuration has taken out of prompts, too, and of all that goes into them."""
     results: Results = field(default_factory=lambda: Results(time.monotonic))
     built: Recent = field(default_factory=Recent)
     """What was built of the conversations that are talking now."""

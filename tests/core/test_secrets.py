@@ -102,3 +102,25 @@ def test_two_keys_that_begin_alike_both_go_whole() -> None:
     one, other = "sk-proj-" + "a1" * 30, "sk-proj-" + "a1" * 30 + "b2" * 20
     cleaned = Secrets([one, other]).clean(f"{other} {one}")
     assert cleaned == f"{GONE} {GONE}"
+
+
+@given(st.integers(1, 9), st.integers(0, 30))
+def test_what_a_pattern_matches_never_passes_a_sieve(size: int, before: int) -> None:
+    secrets = Secrets([KEY], ["INT-[0-9a-f]{10}"])
+    text = f"{'x' * before} INT-0123456789 y\nINT-{KEY} INT-abcdefabcd"
+    sieve = Sieve(secrets)
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    shown = "".join(sieve(piece) for piece in pieces) + sieve("", final=True)
+    assert shown == secrets.clean(text) == f"{'x' * before} {GONE} y\nINT-{GONE} {GONE}"
+
+
+def test_bytes_that_are_no_text_stay_as_they_are() -> None:
+    secrets = Secrets([], ["INT-[0-9]+", "ü+"])
+    assert secrets.clean_bytes(b"\xff INT-1 \x00") == b"\xff " + GONE.encode() + b" \x00"
+    assert secrets.clean_bytes("a üü".encode()) == f"a {GONE}".encode()
+    assert secrets.within({"a": ["INT-1"]}) == {"a": [GONE]}
+
+
+def test_a_line_that_never_ends_is_not_held_back_for_ever() -> None:
+    sieve = Sieve(Secrets([], ["INT-[0-9]+"]))
+    assert len("".join(sieve("x" * 1000) for _ in range(20))) > 8_000

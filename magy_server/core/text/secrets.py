@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from magy_server.core.policy.linear_patterns import replaced
+
 GONE = "[redacted]"
 _SHORTEST, _PLAIN = 8, 20
 """Characters of a key; one in small letters alone is a word (`not-needed`) unless it is long."""
@@ -19,6 +21,8 @@ _LEAST, _MOST = 8, 24
 """So many characters of a key are recognised where the rest of it is cut off, but no fewer: the
 beginning alone is that of many keys."""
 
+_LINE = 8_000
+"""Characters of a line that are held back until it ends."""
 _AHEAD = 10
 """Characters that may stand for one of the key, at the most."""
 
@@ -32,9 +36,11 @@ Span = tuple[int, int, bool]
 
 
 class Secrets:
-    """`keys`: the values. Those that are no keys by their looks are left alone."""
+    """`keys`: the values. Those that are no keys by their looks are left alone. `patterns`: what
+    they match goes, too, where all of it stands in one text; see `policy/linear_patterns.py`."""
 
-    def __init__(self, keys: Iterable[str] = ()) -> None:
+    def __init__(self, keys: Iterable[str] = (), patterns: Iterable[str] = ()) -> None:
+        self._patterns = tuple(dict.fromkeys(patterns))
         self._forms: list[tuple[Form, bool]] = []  # and whether capitals matter
         heads = []
         for key in sorted({key for key in map(str.strip, keys) if _is_key(key)}):
@@ -51,21 +57,30 @@ class Secrets:
         self._longest = max((sum(max(map(len, c)) for c in f) for f, _ in self._forms), default=0)
 
     def __bool__(self) -> bool:
-        return self._heads is not None
+        return self._heads is not None or bool(self._patterns)
 
     def clean(self, text: str) -> str:
         """Returns the text without the keys, and without the beginnings of keys that were cut
         off."""
-        return _without(text, self._found(text))
+        text = _without(text, self._found(text))
+        for pattern in self._patterns:
+            text = replaced(pattern, GONE, text)
+        return text
 
     def clean_bytes(self, data: bytes) -> bytes:
-        """Does the same for bytes: keys are ASCII."""
-        return self.clean(data.decode("latin-1")).encode("latin-1") if self else data
+        """Does the same for bytes: keys are ASCII. Patterns are for UTF-8; of other bytes they see
+        one character for each."""
+        if not self:
+            return data
+        try:
+            return self.clean(data.decode()).encode()
+        except UnicodeDecodeError:
+            return self.clean(data.decode("latin-1")).encode("latin-1")
 
     def within(self, value: Any) -> Any:
         """Does the same for every text in a JSON value."""
         match value:
-            case _ if self._heads is None:
+            case _ if not self:
                 return value
             case str():
                 return self.clean(value)
@@ -81,7 +96,11 @@ class Secrets:
         found = list(self._found(text))
         start = max((end for _, end, complete in found if complete), default=0)
         cut = self._open(text, max(start, len(text) - self._longest))
-        if any(begin < cut < end for begin, end, _ in found):
+        if self._patterns:
+            # What a pattern matches may go on; it is waited for to the end of its line.
+            line = text.rfind("\n", 0, cut) + 1
+            cut = line if cut - line <= _LINE else cut
+        if self._patterns or any(begin < cut < end for begin, end, _ in found):
             return self.clean(text[:cut]), text[cut:]
         kept = [one for one in found if one[1] <= cut]
         return _without(text[:cut], kept), text[cut:]

@@ -1,0 +1,44 @@
+"""This module reads the values of secrets from files that the configuration names, so that Magy
+knows what it must not show."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+from magy_server.config.regular_files import beginning
+from magy_server.regex import regex
+
+LARGEST = 1 << 18
+"""Bytes of a file that are read."""
+_SET = regex(r"\s*(?:export\s+)?[A-Za-z_][\w.-]*\s*[=:]\s*(.*)")
+_QUOTED = regex(r"""("(?:[^"\\]|\\.)*+"|'[^']*+')""")
+
+
+def values(files: Iterable[str], root: str | None) -> Iterator[str]:
+    """Returns the values in these files: of lines `NAME=value` the value, without quotes and
+    without a comment behind; of other lines all. A file that is not there has none."""
+    for name in files:
+        path = os.path.expanduser(name)
+        if not os.path.isabs(path):
+            if root is None:
+                continue
+            path = os.path.join(root, path)
+        try:
+            data = beginning(path, LARGEST)
+        except OSError:
+            continue
+        for line in (data or b"").decode("utf-8", "replace").splitlines():
+            if value := _value(line.strip()):
+                yield value
+
+
+def _value(line: str) -> str:
+    if not line or line.startswith("#"):
+        return ""
+    if not (found := _SET.fullmatch(line)):
+        return line
+    value = found[1].strip()
+    if quoted := _QUOTED.match(value):
+        return quoted[1][1:-1]
+    return value.partition(" #")[0].strip()
