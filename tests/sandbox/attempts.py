@@ -148,7 +148,7 @@ ATTEMPTS: Mapping[str, Attempt] = {
     "sockets of services": Attempt(
         "find /run -type s 2>/dev/null | grep . && echo OUT!; test -e /run/docker.sock && echo OUT!"
     ),
-    "memory that is shared": Attempt("test -e /dev/shm/magy-sandbox-test && echo OUT!", bare=True),
+    "memory that is shared": Attempt("test -e /dev/shm/$OWN && echo OUT!", bare=True),
     # --- other processes
     "see Magy": Attempt("test -e /proc/$MAGY/environ && grep -qa python /proc/$MAGY/cmdline && echo OUT!", bare=True),
     "signal Magy": Attempt("kill -0 $MAGY && grep -qa python /proc/$MAGY/cmdline && echo OUT!", bare=True),
@@ -174,7 +174,7 @@ ATTEMPTS: Mapping[str, Attempt] = {
         "(trap '' TERM HUP INT; exec setsid nohup sleep 300) >/dev/null 2>&1 &", bare=True
     ),
     # --- the network
-    "an abstract socket": reaches("AF_UNIX", "'\\0magy-sandbox-test'", alone=True, bare=True),
+    "an abstract socket": reaches("AF_UNIX", "'\\0' + os.environ['OWN']", alone=True, bare=True),
     "this machine": reaches("AF_INET", "('127.0.0.1', int(os.environ['PORT']))", alone=True, bare=True),
     "this machine by IPv6": reaches("AF_INET6", "('::1', int(os.environ['PORT6']))", alone=True, bare=True),
     "by another address": reaches("AF_INET", "('192.0.2.1', 80)", alone=True),

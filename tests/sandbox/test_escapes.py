@@ -29,16 +29,17 @@ def listening(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[dic
         folder = closing.enter_context(
             tempfile.TemporaryDirectory("", "magy-sandbox-test-", "/tmp")
         )
-        shared = Path("/dev/shm/magy-sandbox-test")
+        own = f"magy-sandbox-test-{os.getpid()}"
+        shared = Path("/dev/shm", own)
         shared.write_text("x")
         closing.callback(shared.unlink, missing_ok=True)
-        found = {}
+        found = {"OWN": own}
         for name, family, address in (
             ("PORT", socket.AF_INET, ("127.0.0.1", 0)),
             ("PORT6", socket.AF_INET6, ("::1", 0)),
             ("", socket.AF_UNIX, str(machine.state / "bus")),
             ("", socket.AF_UNIX, f"{folder}/s"),
-            ("", socket.AF_UNIX, "\0magy-sandbox-test"),
+            ("", socket.AF_UNIX, f"\0{own}"),
         ):
             server = closing.enter_context(socket.socket(family))
             server.bind(address)
