@@ -236,7 +236,8 @@ def _of_mail(event: Mailed | Closed) -> Iterable[Update]:
         yield {"sessionUpdate": "_magy_closed", "mode": event.mode, "reason": event.reason}
         yield notice("info", "Closed", event.reason or _CLOSED[event.mode])
         return
-    about = event.model_dump(mode="json", by_alias=True, exclude={"type", "payload", "report"})
+    inside = {"type", "payload", "report", "untrusted"}
+    about = event.model_dump(mode="json", by_alias=True, exclude=inside)
     mail: Update = {"sessionUpdate": "_magy_mail", "mail": {**about, "payload": event.payload.kind}}
     if event.payload.kind != "text":
         yield {**mail, "body": event.payload.model_dump(mode="json", exclude={"kind"})}

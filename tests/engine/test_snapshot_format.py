@@ -80,7 +80,7 @@ EVENTS: list[Event] = [
     Admitted(turn="p2", prompts=("p2", "m1"), first=3, opens=True),
     Admitted(turn="p1", prompts=("p2",), first=3, opens=False),
     replied(Thinking(text="hm", signature="s"), Text(text="I look."), call("4.0"), call("4.1")),
-    Judged(call="4.0", facts=Facts(title="Read a"), decision=ALLOWED),
+    Judged(call="4.0", facts=Facts(title="Read a", untrusted=("a page",)), decision=ALLOWED),
     Started(call="4.0", evidence=Evidence()),
     finished("4.0").model_copy(update=WROTE),
     Judged(call="4.1", facts=Facts(title="Read b"), decision=ASK),
