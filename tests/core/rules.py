@@ -25,15 +25,7 @@ def file(kind: Effect, path: str) -> Resource:
 def command(line: str) -> Facts:
     found: list[Resource] = []
     for part in parse(line, "/home/someone"):
-        found.append(
-            Resource(
-                kind="exec",
-                subject=part.text,
-                argv=part.argv,
-                opaque=part.opaque,
-                globbed=part.globbed,
-            )
-        )
+        found.append(part.resource())
         if not part.opaque:
             words = [word for at, word in enumerate(part.argv) if at not in (0, text_at(part.argv))]
             found += [file("read", word) for word in words if not word.startswith("-")]

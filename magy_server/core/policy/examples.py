@@ -52,15 +52,7 @@ def _facts(key: str, call: str) -> Facts:
 def _commands(line: str) -> list[Resource]:
     found = []
     for part in parse(line, _HOME):
-        found.append(
-            Resource(
-                kind="exec",
-                subject=part.text,
-                argv=part.argv,
-                opaque=part.opaque,
-                globbed=part.globbed,
-            )
-        )
+        found.append(part.resource())
         found += [_file(one.mode, one.target) for one in part.redirects if one.target]
     return found
 

@@ -20,6 +20,7 @@ from magy_server.core.shell import programs
 from magy_server.core.shell.lexer import Redirect as Redirection
 from magy_server.core.shell.lexer import Unclear, Word, unusual
 from magy_server.core.shell.parser import RESERVED, Simple, read
+from magy_server.core.values import Resource
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
 
@@ -74,6 +75,13 @@ class Part:
     redirects: tuple[Redirect, ...] = ()
     globbed: tuple[int, ...] = ()
     cwd_change: str | None = None
+
+    def resource(self, place: str = "") -> Resource:
+        """Returns it as what rules are matched against; `place` is where it runs."""
+        return Resource(
+            kind="exec", subject=self.text, argv=self.argv, opaque=self.opaque,
+            globbed=self.globbed, place=place,
+        )  # fmt: skip
 
 
 def parse(command: str, home: str | None = None) -> list[Part]:

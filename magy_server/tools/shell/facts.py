@@ -114,16 +114,7 @@ def _look(
             files |= dict.fromkeys(found for found in found_there if found.kind != "exec")
             commands += _written(part, (found for found in found_there if found.kind == "exec"))
             continue
-        commands.append(
-            Resource(
-                kind="exec",
-                subject=part.text,
-                argv=part.argv,
-                opaque=part.opaque,
-                globbed=part.globbed,
-                place=_place(root, ran_in),
-            )
-        )
+        commands.append(part.resource(_place(root, ran_in)))
         if part.argv and not part.opaque and program(part.argv[0]) == "git":
             repositories[cwd.physical] = None
     commands += [named for place in repositories for named in _named_by_git(root, place, env)]
