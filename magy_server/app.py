@@ -110,7 +110,7 @@ async def compose(
         world = _world(
             sessions, slots, bus, projects, processes, configured, editor or NO_EDITOR, secrets
         )
-        audit = _audit(state, own.audit, closing)
+        audit = _audit(state, own.audit, secrets, closing)
         mirror = _mirror(store, bus, state, own.mirror)
         mirrors = [await closing.enter_async_context(mirror)] if mirror else []
         hooks = _hooks(projects, processes, world, closing)
@@ -231,10 +231,13 @@ def _hidden(
     return names, Secrets([*keys, *found], patterns), Secrets(found, patterns)
 
 
-def _audit(state: Path, settings: AuditSettings, closing: AsyncExitStack) -> Sequence[Listener]:
+def _audit(
+    state: Path, settings: AuditSettings, secrets: Secrets, closing: AsyncExitStack
+) -> Sequence[Listener]:
     if not settings.enabled:
         return ()
-    audit = Audit(str(audit_directory(settings, state)), settings.preview_length)
+    directory = str(audit_directory(settings, state))
+    audit = Audit(directory, settings.preview_length, secrets.clean)
     closing.callback(audit.close)
     return (audit,)
 

@@ -4,6 +4,7 @@ for Claude Code, in the settings files of that."""
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
@@ -84,8 +85,14 @@ def _hooks(found: Mapping[str, Any], path: str, problems: list[str]) -> Iterator
                     problems.append(f"{path}: {event}: Magy runs no hook of type {one['type']!r}.")
                     continue
                 command = str(one["command"])
-                timeout = min(float(one.get("timeout") or TIMEOUT), LONGEST)
+                timeout = one.get("timeout") or TIMEOUT
+                if not isinstance(timeout, int | float) or not 0 < timeout < math.inf:
+                    problems.append(
+                        f"{path}: {event}: the time-out of a hook is a number of seconds above 0, "
+                        f"not {timeout!r:.40}; it gets {TIMEOUT:g}."
+                    )
+                    timeout = TIMEOUT
                 yield Hook(
                     event=event, match=str(group.get("matcher") or ""), command=command,
-                    timeout=timeout, name=command, where=path, foreign=True,
+                    timeout=float(min(timeout, LONGEST)), name=command, where=path, foreign=True,
                 )  # fmt: skip

@@ -32,6 +32,10 @@ _ANSWERS: Mapping[object, Action] = {
     "allow": "allow", "ask": "ask", "deny": "deny", "approve": "allow", "block": "deny",
 }  # fmt: skip
 
+_STRICTEST: tuple[Action, ...] = ("deny", "ask", "allow")
+_DECIDES = ("permissionDecision", "decision")
+_REASONS = ("permissionDecisionReason", "reason", "stopReason")
+
 
 @dataclass(frozen=True, slots=True)
 class Hook:
@@ -79,26 +83,36 @@ def said(hook: Hook, code: int, output: str, errors: str) -> HookSaid | None:
         return HookSaid(hook=hook.name, action="deny", reason=errors.strip() or "it gave no reason")
     if code != 0:
         return failed(hook, f"it ended with code {code}: {errors.strip()[-200:]}".rstrip(": "))
-    text = output.strip()
-    if not text.startswith("{"):
+    text = output.strip().removeprefix("\ufeff")
+    begins = re.search(r"^[{\[]", text, re.MULTILINE)  # programs say other things before it
+    if begins is None:
         return None
     try:
-        answer = json.loads(text)
+        answer = json.loads(text[begins.start() :])
     except (ValueError, RecursionError):
         return failed(hook, f"what it wrote is no JSON: {text[:100]!r}")
+    if not isinstance(answer, dict):
+        return failed(hook, f"what it wrote is no object: {text[:100]!r}")
+    return _answered(hook, answer)
+
+
+def _answered(hook: Hook, answer: Mapping[str, Any]) -> HookSaid | None:
+    """The strictest of what an answer decides, which may stand in several places."""
     inner = answer.get("hookSpecificOutput")
     inner = inner if isinstance(inner, dict) else {}
-    wanted = inner.get("permissionDecision", answer.get("decision"))
+    wanted = [one[key] for one in (inner, answer) for key in _DECIDES if one.get(key) is not None]
     if answer.get("continue") is False:
-        wanted = "deny"
-    if wanted is None:
-        return None
-    action = _ANSWERS.get(wanted) if isinstance(wanted, str) else None
+        wanted.append("deny")
+    actions = [_ANSWERS.get(one) if isinstance(one, str) else None for one in wanted]
+    if None in actions:
+        other = wanted[actions.index(None)]
+        return failed(hook, f"it decided {other!r}, which is not allow, ask or deny")
+    action = next((one for one in _STRICTEST if one in actions), None)
     if action is None:
-        return failed(hook, f"it decided {wanted!r}, which is not allow, ask or deny")
-    reason = inner.get("permissionDecisionReason") or answer.get("reason")
-    reason = reason or answer.get("stopReason") or "it gave no reason"
-    return HookSaid(hook=hook.name, action=action, reason=str(reason))
+        return None
+    reasons = [one.get(key) for one in (inner, answer) for key in _REASONS]
+    reason = next((str(one) for one in reasons if one), "it gave no reason")
+    return HookSaid(hook=hook.name, action=action, reason=reason)
 
 
 def failed(hook: Hook, why: str) -> HookSaid | None:

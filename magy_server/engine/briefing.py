@@ -16,7 +16,7 @@ from magy_server.core.specs import AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.tool import Tool
-from magy_server.core.values import Content, Embedded, Hash, Section, Text
+from magy_server.core.values import Content, Embedded, Hash, Section
 from magy_server.engine.rules import as_text, caps, inherited, levels, sources, told
 from magy_server.engine.world import USUAL_REPLY, World, put
 from magy_server.regex import regex
@@ -88,9 +88,10 @@ async def mentioned(
 
 def _cleaned(part: Content, secrets: Secrets) -> Content:
     """A place that is to be rewritten stays as it is: the model's answer takes its place."""
-    if isinstance(part, Text) or (isinstance(part, Embedded) and part.selected is None):
-        return part.model_copy(update={"text": secrets.clean(part.text)})
-    return part
+    if isinstance(part, Embedded) and part.selected is not None:
+        return part
+    shown = {"text", "name", "uri"} & type(part).model_fields.keys()
+    return part.model_copy(update={name: secrets.clean(getattr(part, name)) for name in shown})
 
 
 def _offered(

@@ -13,7 +13,7 @@ from magy_server.core.policy import strangers
 from magy_server.core.state.state import question_id
 from magy_server.core.text.sanitizing import LINE, TITLE, shortened, visible
 from magy_server.core.tool import Gathered, Tool, previewed
-from magy_server.core.values import Call, Decision, Facts
+from magy_server.core.values import Call, Decision, Facts, HookSaid
 from magy_server.engine.context import LookContext
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Write
@@ -58,7 +58,11 @@ async def facts_of(
     context = LookContext(session, world, features, await review_mode(world, session.state))
     facts, blobs = await tool.facts(context, **arguments)
     whole, most = facts.title or _spelled(tool, call), TITLE if facts.title else LINE
-    said = tuple(await features.hooks.before(session.state, tool, call))
+    clean = world.secrets.clean
+    said = [
+        HookSaid(hook=clean(one.hook), action=one.action, reason=clean(one.reason))
+        for one in await features.hooks.before(session.state, tool, call)
+    ]
     facts = facts.model_copy(
         update={
             "kind": tool.kind,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -66,8 +66,10 @@ def audit_directory(settings: AuditSettings, state: Path) -> Path:
 class Audit:
     """Writes `audit-YYYYMMDD.jsonl` (mode 0600) in `directory` (mode 0700), UTC days."""
 
-    def __init__(self, directory: str, preview: int) -> None:
+    def __init__(self, directory: str, preview: int, clean: Callable[[str], str] = str) -> None:
+        """`clean` takes out of a text what the configuration has redacted."""
         self._directory = directory
+        self._clean = clean
         self._preview = preview
         self._chain = Chain(directory)
         self._waiting: list[Mapping[str, Any]] = []
@@ -198,7 +200,7 @@ class Audit:
         return about
 
     def _redact(self, text: str) -> str:
-        text = SECRET.sub(lambda m: f"{m.group(1) or ''}[redacted]", text)
+        text = SECRET.sub(lambda m: f"{m.group(1) or ''}[redacted]", self._clean(text))
         return text if len(text) <= self._preview else f"{text[: self._preview]}…"
 
 

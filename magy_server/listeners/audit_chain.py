@@ -2,8 +2,9 @@
 across its daily files and all processes that write them. So nobody can change, move or take out a
 line in the middle without that being found.
 
-What it cannot show by itself: that lines at the very end were taken away, or that somebody who can
-write the directory wrote all of it anew. Who keeps the hash of a line elsewhere can show that, too.
+What it cannot show by itself: that lines at the very end were changed or taken away, or that
+somebody who can write the directory wrote all of it anew. Who keeps the hash of a line elsewhere
+can show that, too.
 """
 
 from __future__ import annotations
@@ -233,7 +234,8 @@ class _Reader:
             if cut:
                 return f"{cut} is no line that Magy wrote: {place} follows another one."
             return (
-                f"{place} does not follow the line before it: one was changed, moved or taken out."
+                f"{place} does not follow the line before it: that one was changed, or a line was "
+                "moved or taken out."
             )
         elif cut:
             self.notes.append(f"{cut} was cut off, as when a process is killed or a disk is full.")

@@ -46,3 +46,15 @@ def test_what_is_wrong_stops_nothing(tmp_path: Path, text: str) -> None:
 def test_no_file_is_no_hook(tmp_path: Path) -> None:
     assert hooks.read([str(tmp_path / "none.json")]) == ([], [])
     assert read(tmp_path, {"hooks": None}) == ([], [])
+
+
+@pytest.mark.parametrize("timeout", ["NaN", "-1", '"soon"', "1" + "0" * 400, "[5]"])
+def test_a_time_out_that_is_none_is_said(tmp_path: Path, timeout: str) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text(STOP % f'{{"command": "a", "timeout": {timeout}}}')
+    (hook,), problems = hooks.read([str(path)])
+    if timeout.startswith("10"):
+        assert (hook.timeout, problems) == (hooks.LONGEST, [])
+    else:
+        assert hook.timeout == hooks.TIMEOUT
+        assert "the time-out of a hook is a number of seconds above 0" in problems[0]

@@ -59,6 +59,11 @@ def test_a_block_denies_however_it_is_written(line: str) -> None:
     )
 
 
+def test_options_of_git_itself_hide_no_command() -> None:
+    assert judged("git --no-pager -C x push origin", PUSH).rule.startswith("magy.toml: guardrail")
+    assert judged("git --no-pager log --grep=push", PUSH).action == "allow"
+
+
 @pytest.mark.parametrize("line", ["rm -rf build", "echo rm"])
 def test_what_does_not_match_is_left_to_the_rules(line: str) -> None:
     assert judged(line, RM).rule == "open: * -> allow"

@@ -29,24 +29,28 @@ async def test_it_is_nowhere_whoever_says_it(root: Path, state: Path) -> None:
     (root / "deploy.secrets").write_text(f'# of the site\nexport DB="{PASSWORD}"  # old\n{TOKEN}\n')
     (root / "notes.txt").write_text(f"The ticket {TICKET}\nand {PASSWORD}\n")
     (root / "AGENTS.md").write_text(f"Ask {TOKEN} for help.\n")
+    (root / f"about-{TICKET}.txt").write_text("Nothing.")
+    says = f"cat deploy.secrets >&2; echo {TICKET} >&2; exit 2"
+    hook = {"event": "PreToolUse", "match": "glob", "command": says}
     async with ChatServer() as server:
         provider = {"name": "corp", "kind": "openai-chat", "base_url": server.base_url}
         settings = {"provider": [provider], "model": {"default": "corp/m"}, "redact": REDACT,
-                    "permission": {}}  # fmt: skip
+                    "permission": {}, "hook": [hook]}  # fmt: skip
         async with person(root, state, settings=settings) as one:
             await one.new()
             server.reply(call("read_file", {"path": "notes.txt"}))
             server.reply(call("bash", {"command": f"echo {TICKET}; cat deploy.secrets"}))
+            server.reply(call("glob", {"pattern": "*"}))
             edit = {"path": "notes.txt", "old_text": "The ticket", "new_text": f"Old {TICKET}"}
             server.reply(call("edit_file", edit))
             said = f"The ticket is {TICKET}."
             server.reply(text(said, pieces=(said[:16], said[16:20], said[20:])))
             await one.request("session/set_config_option", configId="bypass", value="on")
-            await one.turn(f"Look at @notes.txt, {TICKET} and {PASSWORD}")
+            await one.turn(f"Look at @notes.txt, @about-{TICKET}.txt, {TICKET} and {PASSWORD}")
             assert "The ticket is [redacted]." in one.said()
             told = {"the client": json.dumps(one.client.received), "stderr": str(one.client.log)}
         sent = [json.dumps(request.body) for request in server.asked]
-        assert len(sent) == 4 and sent[0].count("[redacted]") >= 3
+        assert len(sent) == 5 and sent[0].count("[redacted]") >= 3
     told |= {f"request {number}": body for number, body in enumerate(sent)}
     told |= {str(path): path.read_bytes().decode("latin-1")
              for path in (state / "audit").iterdir()}  # fmt: skip

@@ -58,15 +58,16 @@ def _lines(found: Verified, directory: Path, missing: str) -> list[Span]:
     spans: list[Span] = [(f"{one_line(note)}\n", "yellow") for note in found.notes]
     if found.broken:
         spans.append((f"BROKEN: {one_line(found.broken)}\n", "red"))
-        spans.append((f"What stands before it holds ({found.lines - 1} lines of {files}).\n", ""))
+        before = max(0, found.lines - 2)
+        spans.append((f"The first {before} lines of {files} hold.\n", ""))
     elif not found.lines:
         spans.append((f"There is no audit in {one_line(str(directory))}.\n", ""))
     else:
         spans.append((f"The audit holds: {found.lines} lines of {files}.\n", "green"))
         spans.append((f"Its last line has the hash {found.head}\n", "dim"))
     if missing:
-        spans.append((f"No line has the hash {one_line(missing)}: lines were taken away, or all of "
-                      "it was written anew.\n", "red"))  # fmt: skip
+        spans.append((f"No line has the hash {one_line(missing)}: lines were taken away, all of it "
+                      "was written anew, or the hash is not right.\n", "red"))  # fmt: skip
     return spans
 
 

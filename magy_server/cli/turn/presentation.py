@@ -69,8 +69,9 @@ class Shown:
             complain(f"{STOPS.get(found.stop or '', 'left open')}. {found.message}".strip())
         for rule in dict.fromkeys(unasked):
             complain(
-                f"refused, because without a terminal there is nobody to ask: {rule}. Use an agent "
-                "that allows it (a file with `extends: build` and `permissions`, see "
-                "docs/howto/agents.md), or use --bypass to answer every question with yes."
+                "refused, because without a terminal there is nobody to ask: "
+                f"{rule.rstrip('.')}. Use an agent that allows it (a file with `extends: build` "
+                "and `permissions`, see docs/howto/agents.md), or --bypass. What a guardrail or a "
+                "hook asks, only a person answers: run it in a terminal."
             )
         return code

@@ -22,6 +22,8 @@ from pydantic import Field
 
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.policy.linear_patterns import checked, found_in
+from magy_server.core.shell.git_arguments import subcommand
+from magy_server.core.shell.programs import program
 from magy_server.core.shell.simple_commands import parse
 from magy_server.core.values import Decision, Facts, Value
 from magy_server.dataclass import dataclass
@@ -153,6 +155,10 @@ def _touched(facts: Facts) -> Iterator[str]:
             yield resource.relative
         if resource.written:
             yield " ".join(resource.written)
+        if resource.argv and program(resource.argv[0]) == "git":
+            at = subcommand(resource.argv)
+            if at is not None and at > 1:  # without the options of git itself
+                yield " ".join(("git", *resource.argv[at:]))
 
 
 def check(rails: Iterable[Guardrail], where: str) -> None:

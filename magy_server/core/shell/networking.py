@@ -4,7 +4,7 @@ known here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from magy_server.core.shell.wrappers import names
 from magy_server.core.values import Resource
@@ -13,7 +13,8 @@ from magy_server.regex import regex
 _ALWAYS = names(
     """curl wget wget2 http https xh httpie aria2c axel lynx links w3m elinks fetch
     ssh scp sftp rsync mosh telnet ftp lftp ncftp tftp rlogin rsh sshpass autossh sshfs
-    nc ncat netcat socat openssl nmap ping ping6 traceroute dig nslookup host whois drill
+    nc ncat netcat socat openssl nmap ping ping6 traceroute tracepath mtr dig nslookup host whois
+    drill ssh-keyscan ssh-copy-id logger grpcurl websocat xdg-open deno rustup
     mail mailx mutt sendmail msmtp swaks
     pip pip3 pipx uv uvx conda mamba poetry pdm twine easy_install
     npx bunx pnpx dlx gem bundle composer cpan cpanm luarocks cabal stack opam hex mix rebar3
@@ -27,7 +28,13 @@ _ALWAYS = names(
 _ONLY: Mapping[str, frozenset[str]] = {
     "git": names(
         """push fetch pull clone ls-remote remote submodule archive fetch-pack send-pack http-fetch
-        http-push send-email imap-send request-pull svn p4 lfs annex maintenance bundle"""
+        http-push send-email imap-send request-pull svn p4 lfs annex maintenance bundle
+        remote-http remote-https remote-ftp remote-ftps remote-ext"""
+    ),
+    "getent": names("hosts ahosts ahostsv4 ahostsv6 networks"),
+    "gpg": names(
+        """--recv-keys --receive-keys --recv --send-keys --search-keys --refresh-keys --fetch-keys
+        --locate-keys --locate-external-keys --keyserver"""
     ),
     "cargo": names("install publish fetch update add search login logout owner yank"),
     "go": names("get install mod work"),
@@ -42,6 +49,8 @@ _EXCEPT: Mapping[str, frozenset[str]] = {
     for name in ("npm", "yarn", "pnpm", "bun")
 }
 """Programs that stay here with these subcommands alone."""
+_MODULES = names("smtplib ftplib telnetlib imaplib poplib webbrowser ensurepip http.server")
+"""Python runs these by `-m`, as it does some of the programs."""
 _SURELY = names("curl wget ssh scp sftp rsync nc ncat netcat socat")
 """Words that mean little else."""
 _SHOWS = names(
@@ -90,11 +99,18 @@ def _in_words(words: Sequence[str]) -> bool:
     if first in _ALWAYS or _ONLY.get(first, _NONE).intersection(rest):
         return True
     if first in _EXCEPT:
-        return not _EXCEPT[first].intersection(rest[:2])
-    if "-m" in rest[:-1] and rest[rest.index("-m") + 1] in _ALWAYS:  # a module of Python
+        return next((word for word in rest if not word.startswith("-")), "") not in _EXCEPT[first]
+    if any(module in _ALWAYS or module in _MODULES for module in _modules(rest)):
         return True
     # What runs others may stand before it, and no list of those is whole.
     return first not in _ONLY and any(_name(word) in _SURELY for word in rest)
+
+
+def _modules(words: Sequence[str]) -> Iterator[str]:
+    """What Python would run by `-m NAME` or `-mNAME`."""
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        if word.startswith("-m") and not word.startswith("--"):
+            yield word[2:] or after
 
 
 def _in_text(text: str) -> bool:
