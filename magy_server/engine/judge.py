@@ -59,10 +59,10 @@ async def facts_of(
     facts, blobs = await tool.facts(context, **arguments)
     whole, most = facts.title or _spelled(tool, call), TITLE if facts.title else LINE
     clean = world.secrets.clean
-    said = [
+    said = tuple(
         HookSaid(hook=clean(one.hook), action=one.action, reason=clean(one.reason))
         for one in await features.hooks.before(session.state, tool, call)
-    ]
+    )
     facts = facts.model_copy(
         update={
             "kind": tool.kind,
