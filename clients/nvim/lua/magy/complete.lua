@@ -1,0 +1,91 @@
+--- Completes prompts: a language server in this process, so that omnifunc, `vim.lsp.completion` and every
+--- completion plugin that knows of vim.lsp offer what Magy's server does.
+
+local connection = require("magy.connection")
+local projects = require("magy.project")
+
+local M = {}
+
+local KINDS = { file = 17, directory = 19, symbol = 6, skill = 9, action = 3, agent = 7, command = 14 }
+
+local capabilities = {
+  positionEncoding = "utf-8",
+  textDocumentSync = { openClose = true, change = 0 },
+  completionProvider = { triggerCharacters = { "@", "/", ":" } },
+}
+
+local function items_of(result, params)
+  local prefix = result.prefix
+  local place = params.position
+  local range = { start = { line = place.line, character = place.character - #prefix }, ["end"] = place }
+  return {
+    isIncomplete = true,
+    items = vim.tbl_map(function(item)
+      return {
+        label = item.label,
+        kind = KINDS[item.kind],
+        detail = item.detail,
+        filterText = prefix,
+        textEdit = { range = range, newText = item.text },
+      }
+    end, result.items),
+  }
+end
+
+local function complete(params, done)
+  local buf = vim.uri_to_bufnr(params.textDocument.uri)
+  local place = params.position
+  local before = vim.api.nvim_buf_get_text(buf, 0, 0, place.line, place.character, {})
+  local project = projects.here(buf)
+  if not projects.alive(project) then
+    return done(nil, { isIncomplete = true, items = {} })
+  end
+  local asked = { cwd = project.root, before = table.concat(before, "\n") }
+  connection.request(project, "magy/prompt/complete", asked, function(problem, result)
+    if problem or result.prefix == "" then
+      return done(nil, { isIncomplete = true, items = {} })
+    end
+    done(nil, items_of(result, params))
+  end)
+end
+
+--- The server, as `cmd` of a client of vim.lsp.
+local function server(dispatchers)
+  local closing, count = false, 0
+  return {
+    request = function(method, params, done)
+      count = count + 1
+      if method == "initialize" then
+        done(nil, { capabilities = capabilities })
+      elseif method == "textDocument/completion" then
+        complete(params, done)
+      else
+        done(nil, nil)
+      end
+      return true, count
+    end,
+    notify = function(method)
+      if method == "exit" then
+        dispatchers.on_exit(0, 0)
+      end
+      return true
+    end,
+    is_closing = function()
+      return closing
+    end,
+    terminate = function()
+      closing = true
+    end,
+  }
+end
+
+--- Has a prompt buffer completed.
+function M.attach(buf)
+  local root = vim.b[buf].magy_root
+  local id = vim.lsp.start({ name = "magy-prompt", cmd = server, root_dir = root }, { bufnr = buf, silent = true })
+  if id then
+    vim.lsp.completion.enable(true, id, buf, { autotrigger = true })
+  end
+end
+
+return M

@@ -1,0 +1,24 @@
+--- The keys below the prefix that `setup{ prefix = ... }` names: the letters that Emacs's client has.
+
+local M = {}
+
+--- Key after the prefix -> name of the subcommand.
+M.keys = {
+  p = "ask",
+  o = "open",
+  y = "answer",
+  k = "stop",
+  A = "agent",
+  M = "model",
+  n = "new",
+  ["?"] = "help",
+}
+
+--- Maps all keys below a prefix, in normal and visual mode.
+function M.set(prefix)
+  for key, name in pairs(M.keys) do
+    vim.keymap.set({ "n", "x" }, prefix .. key, ("<Plug>(magy-%s)"):format(name), { desc = "Magy: " .. name })
+  end
+end
+
+return M

@@ -1,0 +1,10 @@
+--- Loads every part that listens to the server, before a server is started.
+
+require("magy.documents")
+require("magy.editor")
+require("magy.session")
+require("magy.view.buffer")
+require("magy.panel")
+require("magy.status")
+
+return true

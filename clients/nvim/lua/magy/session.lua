@@ -1,0 +1,278 @@
+--- Sessions: which one a view shows, attaching to it, and prompts to it.
+---
+--- A view is what a transcript buffer shows: {project, session, state, buf, attached, unsent}. Each project
+--- has one (`project.view`), and one for each child that was looked at (`project.views`). `attached` is
+--- true, a list of what waits for that, or nil.
+
+local config = require("magy.config")
+local connection = require("magy.connection")
+local events = require("magy.events")
+local fold = require("magy.state.fold")
+local projects = require("magy.project")
+local questions = require("magy.state.questions")
+local say = require("magy.say")
+local Transcript = require("magy.state.transcript")
+
+local M = {}
+
+local function new_view(project, session)
+  return { project = project, session = session, state = Transcript.new(session), unsent = {} }
+end
+
+--- Returns the view of the project's own session.
+function M.main(project)
+  project.view = project.view or new_view(project, nil)
+  return project.view
+end
+
+--- Returns the view of a child, which is made if there is none; of the project's own session, that one.
+function M.view_of(project, session)
+  if session == M.main(project).session then
+    return project.view
+  end
+  project.views[session] = project.views[session] or new_view(project, session)
+  return project.views[session]
+end
+
+--- Returns the views of a project that show something.
+function M.views(project)
+  local list = vim.tbl_values(project.views)
+  table.insert(list, 1, M.main(project))
+  return vim.tbl_filter(function(view)
+    return view.session ~= nil
+  end, list)
+end
+
+--- Returns whether a view shows a child.
+function M.is_child(view)
+  return view.session ~= nil and view.session:find("/", 1, true) ~= nil
+end
+
+local function changed(view)
+  events.tell("changed", view)
+end
+
+-- Attaching -------------------------------------------------------------------------------------
+
+local function learn_children(view)
+  local root = view.session:match("^[^/]*")
+  local params = { parentSessionId = root, includeClosed = true }
+  connection.request(view.project, "magy/child/list", params, function(_, result)
+    for _, child in ipairs(result and result.children or {}) do
+      view.project.children = view.project.children or {}
+      view.project.children[child.sessionId] = child
+      fold.child_changed(view.state, child)
+    end
+    changed(view)
+    events.tell("children", view.project)
+  end)
+end
+
+local function attached(view, session, result, again)
+  if view.session ~= session then
+    return
+  end
+  if again and result.headSeq < view.state.seq then
+    -- It is another session with the same id: begin anew with it.
+    view.state, view.attached = Transcript.new(session), nil
+    return M.attach(view)
+  end
+  fold.attached(view.state, result, again)
+  local waiting = type(view.attached) == "table" and view.attached or {}
+  view.attached = true
+  changed(view)
+  events.tell("questions", view.project)
+  learn_children(view)
+  for _, next in ipairs(waiting) do
+    next()
+  end
+end
+
+--- Attaches a view to its session: from the last entry that it has, or with the last turns.
+function M.attach(view, next)
+  local session, again = view.session, view.state.seq > 0
+  view.attached = type(view.attached) == "table" and view.attached or {}
+  table.insert(view.attached, next)
+  local method = M.is_child(view) and "magy/session/subscribe" or "magy/session/resume"
+  -- The last entry is read again, since it may have been cut in two.
+  local from = again and { seq = math.max(0, view.state.seq - 1) } or { tail = config.get().turns }
+  connection.request(view.project, method, { sessionId = session, from = from }, function(problem, result)
+    if problem then
+      view.attached = nil
+      if view.session == session and not problem.gone then
+        say.warn("%s cannot be shown: %s", session, problem.message)
+      end
+      return
+    end
+    attached(view, session, result, again)
+  end)
+end
+
+--- Has a view show another session, of which nothing is known yet; nil: none.
+function M.show(view, session)
+  local old = view.session
+  if old and old ~= session and view.attached and projects.alive(view.project) then
+    connection.request(view.project, "magy/session/unsubscribe", { sessionId = old }, function() end)
+  end
+  view.session, view.attached = session, nil
+  view.state = Transcript.new(session)
+  view.fresh = true
+  changed(view)
+  events.tell("shown", view)
+end
+
+--- Makes a new session for the project and shows it; `more` are further parameters.
+function M.new(project, next, more)
+  local view, id = M.main(project), say.id("nvim")
+  M.show(view, id)
+  view.attached = { next }
+  local params = vim.tbl_extend("force", { sessionId = id, cwd = project.root }, more or {})
+  connection.ask(project, "magy/session/new", params, function()
+    M.attach(view)
+  end, function(problem)
+    M.show(view, nil)
+    say.problem(problem)
+    M.give_back(view, problem.message)
+  end)
+end
+
+--- Calls `next` when the view is attached to a session; without any, a new one is made.
+function M.ensure(view, next)
+  connection.when_ready(view.project, function()
+    if view.attached == true then
+      next()
+    elseif view.attached then
+      table.insert(view.attached, next)
+    elseif view.session then
+      M.attach(view, next)
+    else
+      M.new(view.project, next)
+    end
+  end)
+end
+
+-- Prompts ---------------------------------------------------------------------------------------
+
+local function forget(view, prompt)
+  view.unsent = vim.tbl_filter(function(one)
+    return one ~= prompt
+  end, view.unsent)
+end
+
+--- Gives prompts that the server did not take back to who wrote them.
+function M.give_back(view, why)
+  local unsent = view.unsent
+  view.unsent = {}
+  for _, prompt in ipairs(unsent) do
+    events.tell("refused", view, prompt.blocks, why)
+  end
+end
+
+local function send(view, prompt)
+  local project = view.project
+  if prompt.client == project.client then
+    return
+  end
+  prompt.client = project.client
+  prompt.session = prompt.session or view.session
+  local method = "magy/session/prompt"
+  local params = { sessionId = prompt.session, messageId = prompt.id, prompt = prompt.blocks, delivery = prompt.delivery }
+  if prompt.session:find("/", 1, true) then
+    method = "magy/child/send"
+    local how = prompt.delivery == "auto" and "steer" or prompt.delivery
+    params = { sessionId = prompt.session, requestKey = prompt.id, prompt = prompt.blocks, delivery = how }
+  end
+  connection.request(project, method, params, function(problem)
+    if problem and problem.gone then
+      return -- it goes to the next server
+    end
+    forget(view, prompt)
+    if problem then
+      events.tell("refused", view, prompt.blocks, problem.message)
+      say.problem(problem)
+    end
+  end)
+end
+
+--- Sends content blocks as a prompt; `delivery`: auto, queue or interrupt. It is kept until the server has
+--- accepted it: if the server dies before, it goes to the next one.
+function M.prompt(view, blocks, delivery)
+  local prompt = { id = say.id("prompt"), blocks = blocks, delivery = delivery or "auto" }
+  table.insert(view.unsent, prompt)
+  M.ensure(view, function()
+    send(view, prompt)
+  end)
+end
+
+-- What the server says --------------------------------------------------------------------------
+
+events.on("magy/session/update", function(project, params)
+  for _, view in ipairs(M.views(project)) do
+    if view.session == params.sessionId and view.attached then
+      fold.update(view.state, params.update)
+      changed(view)
+      say.event("MagySessionUpdate", { session = params.sessionId, update = params.update })
+      local news = type(params.update) == "table" and params.update or {}
+      if news.sessionUpdate == "_magy_interaction" then
+        events.tell("questions", project)
+      elseif news.sessionUpdate == "state_update" and news.state == "idle" then
+        say.event("MagyTurnEnded", { session = params.sessionId })
+      end
+    end
+  end
+end)
+
+events.on("magy/interaction/changed", function(project, params)
+  for _, view in ipairs(M.views(project)) do
+    questions.changed(view.state, params)
+    changed(view)
+  end
+  events.tell("questions", project)
+end)
+
+events.on("magy/child/changed", function(project, params)
+  for _, view in ipairs(M.views(project)) do
+    fold.child_changed(view.state, params.child)
+    changed(view)
+  end
+end)
+
+events.on("ready", function(project)
+  for _, view in ipairs(M.views(project)) do
+    if view.state.seq > 0 or #view.unsent > 0 then
+      M.attach(view, function()
+        for _, prompt in ipairs(view.unsent) do
+          send(view, prompt)
+        end
+      end)
+    end
+  end
+end)
+
+events.on("died", function(project, unexpected)
+  for _, view in ipairs(M.views(project)) do
+    view.attached = nil
+    view.state:drop_streamed()
+    view.state.state, view.state.open, view.state.asked = "idle", {}, {}
+    if unexpected then
+      local block = view.state:ensure("notice", say.id("death"), 0)
+      block.streamed = false
+      view.state:merge(block, {
+        severity = "warning",
+        title = "Interrupted",
+        description = project.problem .. "  The next command starts it again and goes on.",
+      })
+    end
+    changed(view)
+  end
+  if unexpected and not project.view then
+    return
+  end
+  local view = M.main(project)
+  if unexpected and not view.session then
+    M.give_back(view, project.problem)
+  end
+  events.tell("questions", project)
+end)
+
+return M

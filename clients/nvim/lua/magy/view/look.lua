@@ -1,0 +1,201 @@
+--- What a block looks like: its lines, and what is put on them.
+---
+--- Nothing is said by colour alone: each kind begins with a sign of its own.
+
+local markdown = require("magy.view.markdown")
+local one_line = require("magy.state.harmless").one_line
+local text = require("magy.state.text")
+
+local M = {}
+
+local function split(value)
+  return value == "" and {} or vim.split(value, "\n", { plain = true })
+end
+
+--- Returns lines with a sign before the first, and as wide an indent before the others.
+local function signed(sign, lines, width)
+  local made = {}
+  for at, line in ipairs(lines) do
+    made[at] = (at == 1 and sign or (" "):rep(width)) .. line
+  end
+  return made
+end
+
+local function paint(decor, first, last, group)
+  for row = first, last do
+    table.insert(decor, { row, 0, { line_hl_group = group } })
+  end
+end
+
+local function word(decor, row, col, length, group)
+  table.insert(decor, { row, col, { end_row = row, end_col = col + length, hl_group = group } })
+end
+
+local function user(head)
+  local lines = signed("❯ ", split(head), 2)
+  table.insert(lines, 1, "")
+  local decor = {}
+  paint(decor, 1, #lines - 1, "MagyUser")
+  return lines, decor
+end
+
+local function agent(head, _, _, block)
+  local lines = split(head)
+  table.insert(lines, 1, "")
+  return lines, markdown.looks(head, not block.streamed)
+end
+
+local function thought(_, below)
+  local lines = vim.list_extend({ "✻ Thinking" }, signed("  ", split(below), 2))
+  local decor = {}
+  paint(decor, 0, #lines - 1, "MagyThought")
+  return lines, decor
+end
+
+local MARKS = {
+  ["✓"] = "MagyDone",
+  ["✗"] = "MagyFailed",
+  ["⊘"] = "MagyFailed",
+  ["▸"] = "MagyRunning",
+  ["?"] = "MagyQuestion",
+}
+
+local DIFF = { ["+"] = "MagyAdded", ["-"] = "MagyRemoved", ["@"] = "MagyHunk" }
+
+local function below_lines(lines, decor, below, is_diff)
+  for _, line in ipairs(split(below)) do
+    table.insert(lines, "    " .. line)
+    local group = is_diff and DIFF[line:sub(1, 1)]
+    if group then
+      table.insert(decor, { #lines - 1, 0, { line_hl_group = group } })
+    end
+  end
+end
+
+local function has_diff(block)
+  return vim.iter(block.data.parts or {}):any(function(part)
+    return part.type == "diff"
+  end)
+end
+
+local function tool(head, below, rule, block)
+  local decor, lines = {}, {}
+  -- "tool" is said of most lines: the mark says enough.
+  local shown = head:gsub("^tool ", "")
+  lines[1] = "  " .. one_line(shown)
+  local mark = shown:match("[^%w%s%z\1-\127][\128-\191]*") or ""
+  local at = lines[1]:find(mark, 1, true)
+  if mark ~= "" and at and MARKS[mark] then
+    word(decor, 0, at - 1, #mark, MARKS[mark])
+  end
+  below_lines(lines, decor, below, has_diff(block))
+  if rule ~= "" then
+    table.insert(lines, "    " .. one_line(rule))
+    table.insert(decor, { #lines - 1, 0, { line_hl_group = "MagyMeta" } })
+  end
+  return lines, decor
+end
+
+local function plan(head, below)
+  local lines, decor = { "", head }, {}
+  word(decor, 1, 0, #head, "MagyHead")
+  for _, line in ipairs(split(below)) do
+    table.insert(lines, "  " .. line)
+    local mark = line:match("^[^ ]*")
+    if MARKS[mark] then
+      word(decor, #lines - 1, 2, #mark, MARKS[mark])
+    end
+  end
+  return lines, decor
+end
+
+local function notice(head, _, _, block)
+  local lines = signed("— ", split(head), 2)
+  table.insert(lines, 1, "")
+  local decor = {}
+  local severity = block.data.severity
+  local group = severity == "error" and "MagyError" or severity == "warning" and "MagyWarning" or "MagyNotice"
+  paint(decor, 1, #lines - 1, group)
+  return lines, decor
+end
+
+local function mail(head, below)
+  local lines, decor = vim.list_extend({ "" }, split(head)), {}
+  word(decor, 1, 0, #lines[2], "MagyHead")
+  for _, line in ipairs(split(below)) do
+    table.insert(lines, "    " .. line)
+  end
+  return lines, decor
+end
+
+local function question(head, below, _, block)
+  local lines, decor = { "" }, {}
+  if block.data.outcome then
+    lines = { "  " .. one_line(head) }
+    return lines, { { 0, 0, { line_hl_group = "MagyMeta" } } }
+  end
+  vim.list_extend(lines, split(head))
+  paint(decor, 1, #lines - 1, "MagyQuestion")
+  below_lines(lines, decor, below, has_diff({ data = { parts = block.data.question.content } }))
+  table.insert(lines, "    :Magy answer  refuses or allows; until then it waits.")
+  table.insert(decor, { #lines - 1, 0, { line_hl_group = "MagyMeta" } })
+  return lines, decor
+end
+
+local KINDS = {
+  user = user,
+  agent = agent,
+  thought = thought,
+  tool = tool,
+  plan = plan,
+  notice = notice,
+  mail = mail,
+  question = question,
+}
+
+--- Kinds of which all but the head folds, and in which line (from 0) that head is. Folding is done here,
+--- and not by 'foldexpr': that stands still while one writes in Insert mode, in a prompt say.
+M.folding = { tool = 0, thought = 0, mail = 1 }
+
+local function folded(lines, decor, head)
+  local hidden = #lines - head - 1
+  lines = vim.list_slice(lines, 1, head + 1)
+  local mark = ("  …%d line%s"):format(hidden, hidden == 1 and "" or "s")
+  local at = #lines[head + 1]
+  lines[head + 1] = lines[head + 1] .. mark
+  decor = vim.tbl_filter(function(one)
+    return one[1] <= head
+  end, decor)
+  word(decor, head, at, #mark, "MagyMeta")
+  return lines, decor
+end
+
+--- Returns the lines of a block and its decoration: a list of {row in the block, column, extmark options}.
+--- No lines: the block is not shown. `open`: all of it, and not only its head.
+function M.block(t, block, open)
+  local head, below, rule = text.block(t, block)
+  if head == "" and below == "" then
+    return {}, {}
+  end
+  local lines, decor = KINDS[block.kind](head, below, rule, block)
+  local keeps = M.folding[block.kind]
+  if keeps and not open and #lines > keeps + 1 then
+    return folded(lines, decor, keeps)
+  end
+  return lines, decor
+end
+
+--- Returns what stands below the last line, as virtual lines: what goes on, and what waits.
+function M.tail(t)
+  local lines = {}
+  if t.progress ~= "" then
+    table.insert(lines, { { "  ▸ " .. one_line(t.progress), "MagyMeta" } })
+  end
+  for _, one in ipairs(t.waiting) do
+    local how = one.delivery == "queue" and "waits" or "comes next"
+    table.insert(lines, { { ("  · %s: %s"):format(how, one_line(one.text)), "MagyMeta" } })
+  end
+  return lines
+end
+
+return M

@@ -1,0 +1,135 @@
+"""A person asks in a real Neovim, with the real server: keys are typed, the screen is read back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.clients.nvim.conftest import Start
+from tests.clients.shop import PRICES, edit, script
+
+STATUS = "return require('magy').status()"
+COMMAND = "printf one\nprintf two\nprintf three\nprintf four\nprintf five\nrm -rf build"
+LONG = f"prompt: long\ncall: bash {json.dumps({'command': COMMAND})}"
+
+
+@pytest.mark.req("F007", "F008", "G006")
+def test_a_prompt_streams_asks_and_edits_the_live_buffer(start: Start, shop: Path) -> None:
+    with start(script(thinking=0), "prices.py") as nvim:
+        nvim.keys("Go# not saved yet<Esc>")
+        nvim.command("Magy")
+        nvim.until_lua(f"return ({STATUS[7:]}).server == 'running'")
+        nvim.keys("tidy the prices<C-s>")
+        nvim.until_seen("? Run rm -rf build", "A lasting yes would allow", "? asks")
+        assert nvim.lua("return vim.fn.bufname()").endswith("/prompt"), "the focus stays"
+        nvim.command("Magy allow")
+        nvim.until_seen("The prices are tidy.", "○ idle")
+        text = nvim.lua(
+            "return vim.api.nvim_buf_get_lines(vim.fn.bufnr('prices.py'), 0, -1, false)"
+        )
+        assert "    return round(price * 1.19, 2)" in text and text[-1] == "# not saved yet"
+        assert (shop / "prices.py").read_text() == PRICES, "unsaved text stays unsaved"
+        nvim.keys("<Esc>")
+        nvim.command("wincmd k | wincmd k")
+        nvim.keys("u")
+        nvim.until(
+            "one undo for the turn",
+            lambda: nvim.text() == PRICES.rstrip("\n") + "\n# not saved yet",
+        )
+
+
+@pytest.mark.req("F009", "G022")
+def test_a_question_is_a_panel_that_takes_no_focus_until_it_is_answered(start: Start) -> None:
+    with start(LONG + "\n---\ntext: I see.\n", "prices.py") as nvim:
+        nvim.command("Magy ask long")
+        seen = nvim.until_seen("Magy asks", "asked by build", "asked because:")
+        assert "printf three" in seen and "rm -rf build" in seen, "the whole command"
+        nvim.keys("ix<Esc>")
+        nvim.until("typing goes to the file", lambda: nvim.text().startswith("xdef net"))
+        nvim.command("Magy answer")
+        nvim.until_seen("n refuse", "y allow once", "q leave it open")
+        nvim.keys("q")
+        nvim.until_lua("return vim.fn.bufname() == 'prices.py'")
+        assert nvim.lua(STATUS)["questions"] == 1, "left open"
+        nvim.lua("vim.ui.input = function(_, done) done('the tests need it') end")
+        nvim.command("Magy answer")
+        nvim.until("refused", lambda: nvim.keys("n") or nvim.lua(STATUS)["questions"] == 0)
+        nvim.command("Magy open")
+        nvim.until_seen("refused: the tests need it", "I see.")
+
+
+@pytest.mark.req("G021")
+def test_prompts_steer_wait_and_are_stopped(start: Start) -> None:
+    words = (
+        "prompt: wait long\ntext: Let me see.\ndelay: 600\n\nprompt: and then\ntext: Then that.\n"
+    )
+    with start(words, "prices.py") as nvim:
+        nvim.command("Magy")
+        nvim.keys("wait long<C-s>")
+        nvim.until_seen("▸ working", "Let me see.")
+        nvim.keys("and then<M-CR>")
+        nvim.until_seen("· waits: and then")
+        nvim.command("Magy stop")
+        nvim.until_seen("Then that.", "○ idle")
+
+
+@pytest.mark.req("G032")
+def test_the_prompt_completes_files_and_actions_and_remembers(start: Start) -> None:
+    with start("prompt: look\ntext: Seen.\n", "prices.py") as nvim:
+        nvim.command("Magy")
+        nvim.until_lua(f"return ({STATUS[7:]}).server == 'running'")
+        nvim.keys("look @pri<C-x><C-o>")
+        nvim.until(
+            "the file", lambda: "look @prices.py" in nvim.text() or "@prices.py" in nvim.seen()
+        )
+        nvim.keys("<C-y><C-s>")
+        nvim.until_seen("Seen.")
+        nvim.keys("<Up>")
+        nvim.until("the prompt before", lambda: nvim.text().startswith("look @prices.py"))
+
+
+def test_a_missing_server_is_said_and_what_was_written_stays(start: Start) -> None:
+    with start("", "prices.py") as nvim:
+        nvim.lua("vim.lsp.config('magy', { cmd = { 'no-such-magy', 'lsp' } })")
+        nvim.command("Magy")
+        nvim.keys("hello there<C-s>")
+        nvim.until_seen("hello there", "✗ the server ended")
+        said = nvim.request("nvim_exec2", "messages", {"output": True})["output"]
+        assert "There is no program `no-such-magy`. Install Magy" in said
+
+
+def test_a_server_that_dies_is_said_and_the_next_command_goes_on(start: Start, shop: Path) -> None:
+    words = f"""\
+prompt: one
+text: First.
+
+prompt: two
+text: Second.
+{edit("return name", "return 1")}
+---
+text: Done.
+"""
+    with start(words, "prices.py") as nvim:
+        nvim.command("Magy ask one")
+        nvim.command("Magy open")
+        nvim.until_seen("First.", "○ idle")
+        nvim.server().kill()
+        nvim.until_seen("Interrupted", "✗ the server ended")
+        nvim.keys("two<C-s>")
+        nvim.until_seen("Second.", "Done.", "○ idle")
+        nvim.until("the edit", lambda: "return 1" in (shop / "prices.py").read_text())
+
+
+def test_a_server_that_hangs_is_said_and_restarted(start: Start) -> None:
+    with start("prompt: one\ntext: First.\n\nprompt: two\ntext: Second.\n", "prices.py") as nvim:
+        nvim.lua("vim.g.magy = { patience = 1 }")
+        nvim.command("Magy ask one")
+        nvim.command("Magy open")
+        nvim.until_seen("First.", "○ idle")
+        nvim.server().suspend()
+        nvim.keys("two<C-s>")
+        nvim.until_seen("the server does not answer")
+        nvim.command("Magy restart")
+        nvim.until_seen("Second.", "○ idle")
