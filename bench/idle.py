@@ -22,7 +22,8 @@ import orjson
 from bench.measure import resident
 from magy_server.bus.local import LocalBus
 from magy_server.core.events import Admitted, Ended, Event, Opened, Prompted, Replied
-from magy_server.core.ports import NO_EDITOR, Batch
+from magy_server.core.no_editor import NO_EDITOR
+from magy_server.core.ports import Batch
 from magy_server.core.settings import Settings
 from magy_server.core.specs import Agents
 from magy_server.core.values import Text

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from bench.measure import Failed, Row, Run, in_turn, stopwatch
 from bench.peer import MAGY, Peer
-from magy_server.core.ports import NO_EDITOR, Editor
+from magy_server.core.no_editor import NO_EDITOR
+from magy_server.core.ports import Editor
 from magy_server.core.tool import Tool
 from magy_server.core.values import Action, Evidence, Facts, Hash
 from magy_server.tools.search import ripgrep_program

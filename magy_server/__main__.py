@@ -90,6 +90,8 @@ def _main(arguments: Sequence[str] | None) -> int:
             from magy_server.doctor import main as examine
 
             return examine(as_json=chosen.json)
+        case "acp":
+            return _acp()
         case "demo":
             from magy_server.demo import demo as show
 
@@ -155,7 +157,7 @@ def _composition() -> Composition:
 
 def _lsp() -> int:
     """The editor has its answer to `initialize` before the rest is imported."""
-    from magy_server.lsp.descriptors import claim
+    from magy_server.jsonrpc.descriptors import claim
     from magy_server.lsp.greeting import greet
 
     stdin, stdout = claim()
@@ -169,17 +171,34 @@ def _lsp() -> int:
 
         return compose
 
-    def scratch() -> str:
-        from magy_server.app import scratch
+    return run(EditorFrontDoor(composition, _scratch, _examine), stdin, stdout, greeting)
 
-        return scratch()
 
-    def examine() -> Examine:
-        from magy_server.doctor.issue import examination
+def _scratch() -> str:
+    from magy_server.app import scratch
 
-        return examination
+    return scratch()
 
-    return run(EditorFrontDoor(composition, scratch, examine), stdin, stdout, greeting)
+
+def _examine() -> Examine:
+    from magy_server.doctor.issue import examination
+
+    return examination
+
+
+def _acp() -> int:
+    from magy_server.jsonrpc.descriptors import claim
+
+    stdin, stdout = claim()
+
+    from magy_server.acp.serving import Compose, run
+
+    def composition() -> Compose:
+        from magy_server.app import compose
+
+        return compose
+
+    return run(composition, _scratch, _examine, stdin, stdout)
 
 
 if __name__ == "__main__":

@@ -21,8 +21,9 @@ from magy_server.config import layers, secret_files, trust
 from magy_server.config.resources import resource
 from magy_server.core.actions import ActionSpec
 from magy_server.core.errors import NotText
+from magy_server.core.no_editor import NO_EDITOR
 from magy_server.core.permit import Ruleset
-from magy_server.core.ports import NO_EDITOR, Bus, Editor, Store
+from magy_server.core.ports import Bus, Editor, Store
 from magy_server.core.settings import AuditSettings, MirrorSettings, Settings
 from magy_server.core.spawn_settings import RANGES, SpawnSettings, clamped
 from magy_server.core.state.state import State

@@ -12,6 +12,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -250,6 +251,12 @@ def types() -> Iterator[str]:
     yield from module()
 
 
+def acp_types(version: int) -> Iterator[str]:
+    from scripts.acp_types import module
+
+    yield from module(version)
+
+
 PAGES: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
     "clients/vscode/src/wire/generated.ts": ("magy_server/api/wire", types),
     "docs/protocol.md": ("magy_server/api/wire", protocol),
@@ -262,6 +269,7 @@ PAGES: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
     ),
     "docs/reference/rooms.md": ("the modules of magy_server", rooms),
     "docs/reference/tools.md": ("magy_server/tools", tools),
+    "magy_server/acp/v1.py": ("scripts/schemas/acp-v1.json", partial(acp_types, 1)),
     "magy_server/config/shipped_agents.py": ("agents and skills", shipped_agents),
     "magy_server/tools/tool_schemas.py": ("magy_server/tools", tool_schemas),
 }

@@ -42,10 +42,11 @@ MODULES = (
     "lsprotocol.types", "aiosqlite", "yaml", "magy_server.__main__", "magy_server.app",
     "magy_server.lsp.server", "magy_server.lsp.front_door", "magy_server.lsp.broadcasts",
     "magy_server.api.sessions.session_verbs", "magy_server.lsp.connect",
-    "magy_server.lsp.live_editor", "magy_server.llm.scripted", "magy_server.cli.dispatch",
+    "magy_server.lsp.live_editor", "magy_server.acp.serving", "magy_server.llm.scripted",
+    "magy_server.cli.dispatch",
     "magy_server.cli.commands.run", "magy_server.cli.commands.sessions",
     "magy_server.cli.commands.agents", "magy_server.cli.commands.transcripts",
-    "magy_server.doctor", "magy_server.lsp.descriptors", "git", "psutil", "rapidfuzz",
+    "magy_server.doctor", "magy_server.jsonrpc.descriptors", "git", "psutil", "rapidfuzz",
     "tree_sitter_bash", "tree_sitter",
 )  # fmt: skip
 STARTING = ("LC_", "LANG", "PYTHON")
@@ -321,8 +322,8 @@ async def _initialize() -> None:
     """What is answered goes nowhere."""
     from magy_server.app import compose, scratch
     from magy_server.doctor.issue import examination
+    from magy_server.jsonrpc.outbox import Outbox
     from magy_server.lsp.front_door import EditorFrontDoor
-    from magy_server.lsp.outbox import Outbox
     from magy_server.lsp.server import Server
     from magy_server.lsp.transport import Connection
 

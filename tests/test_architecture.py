@@ -38,7 +38,7 @@ SUPERVISORS = {
     ("magy_server/bus/local.py", "_supervised"),
     ("magy_server/engine/runner.py", "_supervise"),
     ("magy_server/engine/calls.py", "supervised"),
-    ("magy_server/lsp/outbox.py", "settle"),
+    ("magy_server/jsonrpc/outbox.py", "settle"),
 }
 """(file, function): where one session, tool call or request is kept from taking others with it."""
 
@@ -148,7 +148,7 @@ def test_pure_layers_touch_nothing() -> None:
 
 def in_port(path: Path, node: ast.AST) -> bool:
     """Declarations do not run: the Protocols, and the `facts` function that looks at nothing."""
-    ports = ("magy_server/core/ports.py", "magy_server/core/sandbox.py", "magy_server/core/tool.py")
+    ports = {f"magy_server/core/{one}.py" for one in ("ports", "no_editor", "sandbox", "tool")}
     return name(path) in ports and not any(isinstance(child, ast.Await) for child in ast.walk(node))
 
 

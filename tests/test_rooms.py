@@ -26,6 +26,7 @@ LEVELS = (
     },
     {"reviews", "team", "memory", "listeners"},
     {"api"},
+    {"jsonrpc"},
     {"lsp", "cli", "acp", "http", "channels"},
     {
         "app", "projects", "providers", "doctor", "demo", "replay", "privacy", "redacted_log",

@@ -12,6 +12,13 @@ from magy_server.cli.exit_codes import EDIT_CODES, EXIT_CODES
 from magy_server.cli.parser_parts import Commands, Parser, flag, root_option, silent
 from magy_server.cli.policy_options import audit_options, policy_options
 
+ACP = """\
+Serve an editor that speaks the Agent Client Protocol, on standard input and output.
+Where the editor wants the command of an agent, it is `magy acp`. In Zed's settings.json:
+
+  "agent_servers": {"Magy": {"type": "custom", "command": "magy", "args": ["acp"]}}
+
+docs/clients/acp.md says what to paste in other editors."""
 SESSION = "id or title of a session, or enough of its beginning to be unique"
 
 
@@ -37,6 +44,12 @@ def build() -> argparse.ArgumentParser:
     flag(doctor, "--json", help="print the findings as one JSON object")
     commands.add_parser("help", help="show the most useful commands in a few lines")
     commands.add_parser("lsp", help="serve an editor on standard input and output (the default)")
+    commands.add_parser(
+        "acp",
+        help="serve an editor that speaks the Agent Client Protocol",
+        description=ACP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     demo = commands.add_parser(
         "demo", help="watch an agent do a whole task, in a project made for it"
     )

@@ -8,7 +8,6 @@ from dataclasses import astuple, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from magy_server.core.agents.tree import Stream, id_of
-from magy_server.core.errors import EditorError, EditRefused
 from magy_server.core.events import Entry, Event, Replied
 from magy_server.core.knowledge import Question
 from magy_server.core.prompting.so_far import SoFar
@@ -364,6 +363,15 @@ class Seen:
 class Editor(Protocol):
     """The live buffers of the editor behind one connection."""
 
+    @property
+    def tells(self) -> bool:
+        """Whether it tells by itself what is open and what changes there. Of one that does not,
+        `buffer` is what it said when it was last asked, in the same task (`look`)."""
+
+    async def look(self, path: str) -> None:
+        """Asks for the text of a file, where the editor tells nothing by itself. Raises ToolError:
+        it does not answer, so that nobody knows what it shows."""
+
     def buffer(self, path: str) -> Buffer | None:
         """Returns the buffer of a canonical path; None when the file is not open."""
 
@@ -399,38 +407,6 @@ class Editor(Protocol):
         """Raises EditorError: it cannot be asked that, did not answer in time, or its answer cannot
         be understood."""
 
-
-class NoEditor:
-    """No file is open, and nothing can be asked."""
-
-    knows: frozenset[str] = frozenset()
-
-    def buffer(self, path: str) -> Buffer | None:
-        return None
-
-    def open_paths(self) -> Sequence[str]:
-        return ()
-
-    async def apply(self, buffer: Buffer, changes: Sequence[TextChange], label: str) -> Buffer:
-        raise EditRefused("There is no editor here.")
-
-    async def late(self, path: str) -> bool:
-        return False
-
-    async def save(self, buffer: Buffer) -> Buffer | None:
-        return None
-
-    def follow(self, see: Callable[[Seen], None]) -> Callable[[], None]:
-        return lambda: None
-
-    async def caught_up(self) -> bool:
-        return True
-
-    async def ask(self, question: Question[A]) -> A:
-        raise EditorError("There is no editor here.")
-
-
-NO_EDITOR = NoEditor()
 
 # --- files --------------------------------------------------------------------------------------
 

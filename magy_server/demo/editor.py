@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from magy_server.lsp.frames import FrameDecoder, encode, frame
+from magy_server.jsonrpc.messages import encode
+from magy_server.jsonrpc.outbox import headed
+from magy_server.lsp.frames import FrameDecoder
 from magy_server.tasks import to_end
 
 Params = dict[str, Any]
@@ -104,7 +106,7 @@ class Editor:
 
     def _send(self, message: Params) -> None:
         assert self._process and self._process.stdin
-        self._process.stdin.write(frame(encode(message)))
+        self._process.stdin.writelines(headed(encode(message)))
 
     async def _read(self) -> None:
         assert self._process and self._process.stdout

@@ -14,9 +14,9 @@ from magy_server.core.actions import ActionSpec
 from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.errors import Conflict
 from magy_server.core.events import Event, Granted, Trusted, Withdrawn
+from magy_server.core.no_editor import NO_EDITOR
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import (
-    NO_EDITOR,
     Batch,
     Bus,
     Clock,

@@ -8,7 +8,6 @@ up while a body is awaited, skipped or unreadable, a new frame begins there.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Generator, Iterator
 from typing import Any
@@ -16,8 +15,7 @@ from typing import Any
 import orjson
 
 from magy_server.api.wire.codes import INVALID_REQUEST, PARSE_ERROR
-from magy_server.core.text.surrogates import loads
-from magy_server.dataclass import dataclass
+from magy_server.jsonrpc.messages import Malformed, decode
 from magy_server.regex import regex
 
 MAX_BODY = 256 * 1024 * 1024
@@ -40,16 +38,6 @@ _HEAD = 1024
 _ID = regex(
     rb'\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*,\s*)*"id"\s*:\s*(-?\d{1,18}|"[^"\\]*")\s*,'
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Malformed:
-    """A frame that holds no message. `code` and `message` are for the JSON-RPC error to answer
-    with; `id` is the request's own when it could still be read."""
-
-    code: int
-    message: str
-    id: int | str | None = None
 
 
 class FrameDecoder:
@@ -180,30 +168,3 @@ class FrameDecoder:
             match, self._head = _ID.match(self._head), None
             text = f"The message is too large: Magy reads at most {self._max_body} bytes in one."
             yield Malformed(INVALID_REQUEST, text, orjson.loads(match[1]) if match else None)
-
-
-def decode(body: bytes) -> Any | Malformed:
-    """One JSON value. Lone surrogates, which some editors send as escapes, become U+FFFD: they
-    have no UTF-8 form, and both count as one unit in UTF-16 positions."""
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        pass
-    try:
-        return loads(body.decode())
-    except ValueError as error:
-        return Malformed(PARSE_ERROR, f"The message is not valid JSON: {error}.")
-
-
-def encode(message: Any) -> bytes:
-    """The body of one frame. Raises TypeError for what JSON cannot hold."""
-    try:
-        return orjson.dumps(message)
-    except TypeError:
-        # Lone surrogates (undecodable file names) and integers beyond 64 bits end here.
-        return json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
-
-
-def frame(body: bytes) -> bytes:
-    """`Content-Length` only: jsonrpc.el of Emacs 28 searches no more than 100 header bytes."""
-    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)

@@ -14,8 +14,8 @@ from magy_server.api.wire.names import INLINE
 from magy_server.api.wire.reviews import Position, Range
 from magy_server.core.errors import EditorError, InvalidConfig, InvalidRequest
 from magy_server.edits.text import plain
+from magy_server.jsonrpc.peer import Handler
 from magy_server.lsp.server import Server
-from magy_server.lsp.transport import Handler
 
 INVOKED = 1
 """`InlineCompletionTriggerKind.Invoked`: the person asked for it."""

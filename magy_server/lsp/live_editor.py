@@ -15,9 +15,10 @@ from magy_server.core.errors import EditorError, EditRefused, EditUnverified, In
 from magy_server.core.ports import Buffer, Seen
 from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import apply
+from magy_server.jsonrpc.peer import ClientError, NotAnswered
 from magy_server.lsp.documents import LiveDocument, LiveWorkspace
 from magy_server.lsp.knowledge import Knower
-from magy_server.lsp.transport import ClientError, Connection, NotAnswered
+from magy_server.lsp.transport import Connection
 from magy_server.lsp.verify_edit import Verdict
 
 CAUGHT_UP = 2.0
@@ -32,6 +33,7 @@ class LiveEditor(Knower):
     """One connection's editor. `offers` are the `magy/editor/*` methods that the client announced;
     `versioned`: its edits carry versions; `configurable`: it answers `workspace/configuration`."""
 
+    tells = True
     _patience, _answer, _verify = PATIENCE, ANSWER, VERIFY
 
     def __init__(
@@ -51,6 +53,9 @@ class LiveEditor(Knower):
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._unseen = asyncio.Event()
         self._late: dict[str, asyncio.Task[bool]] = {}
+
+    async def look(self, path: str) -> None:
+        """What it shows is known."""
 
     def buffer(self, path: str) -> Buffer | None:
         document = self._workspace.document(path)

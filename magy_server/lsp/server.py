@@ -11,7 +11,6 @@ import asyncio
 import copy
 import itertools
 import logging
-import signal
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
@@ -26,12 +25,14 @@ from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 
 from magy_server.core.errors import EditorError, InvalidRequest, MagyError
 from magy_server.dataclass import dataclass
-from magy_server.lsp import stdio
+from magy_server.jsonrpc import stdio
+from magy_server.jsonrpc.outbox import Failure, Outbox, settle
+from magy_server.jsonrpc.peer import ClientError, Handler, Id, NotAnswered
+from magy_server.jsonrpc.serving import LEAVING, served
 from magy_server.lsp.documents import LiveWorkspace
 from magy_server.lsp.greeting import NOTHING_YET, Greeting
-from magy_server.lsp.outbox import Failure, Outbox, settle
 from magy_server.lsp.tolerance import prune
-from magy_server.lsp.transport import ClientError, Connection, Handler, Id, NotAnswered
+from magy_server.lsp.transport import Connection
 
 if TYPE_CHECKING:
     from magy_server.lsp.live_editor import LiveEditor
@@ -40,12 +41,6 @@ log = logging.getLogger(__name__)
 
 SHOWING = 10.0
 """Seconds that a client may take to show a document."""
-LEAVING = 15.0
-"""Seconds in which the process ends once its client has said `exit` or is gone. All that it closes
-in order is bounded, but one after the other that may come to more."""
-UNTIDY = "Not all of Magy could be closed in time; the next Magy goes on with what is left open."
-THREADS = 1.0
-"""Seconds for threads that still run when all else is closed: they only read."""
 Kind = Literal["Info", "Warning", "Error"]
 """Of a message, as LSP names them."""
 Command = Callable[[list[Any]], Awaitable[Any]]
@@ -435,41 +430,14 @@ def run(
 async def serve(
     front: FrontDoor, stdin: int, stdout: int, greeting: Greeting, leaving: float
 ) -> int:
-    """The same in a running loop; closes the descriptors. 0 when the client said `shutdown` first.
+    """The same in a running loop; closes the descriptors. 0 when the client said `shutdown`
+    first."""
 
-    Of all tasks only those that read and write the streams can end the server: in order, and what
-    they raise is raised here."""
-    outbox = Outbox(
-        on_lost=lambda why: connection.end(1, f"the editor disconnected: {why}"),
-        on_pressure=lambda pressed: reader.pause(pressed),
-    )
-    reader = stdio.Reader(
-        lambda data: connection.feed(data), lambda: connection.end_of_input(), greeting.read
-    )
-    connection = Connection(outbox)
-    server = Server(connection, front, greeted=greeting.answered)
-    async with stdio.streams(stdin, stdout, reader, outbox):
-        _on_signals(lambda name: connection.end(1, f"the signal {name} stopped it"))
-        code, why = 1, "an error inside Magy stopped it"
-        try:
-            code, why = await connection.ended
-        finally:
-            stdio.end_within(leaving, code, UNTIDY)
-            try:
-                # Input that ended may be a script's: let it have its answers.
-                await connection.finish(0.0 if outbox.lost else 0.5)
-            finally:
-                await server.stop(why)
-            await connection.cancel_all()
-            await outbox.drain(2.0)
-    stdio.end_within(THREADS, code)
-    return code
+    def begin(outbox: Outbox) -> tuple[Connection, Callable[[str], Awaitable[None]]]:
+        connection = Connection(outbox)
+        return connection, Server(connection, front, greeted=greeting.answered).stop
 
-
-def _on_signals(end: Callable[[str], None]) -> None:
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        loop.add_signal_handler(number, end, number.name)
+    return await served(stdin, stdout, begin, already=greeting.read, leaving=leaving)
 
 
 def _synced(params: Any) -> None:

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from magy_server.config.agents import built_in_agents, common_rules
+from magy_server.core.no_editor import NoEditor
 from magy_server.core.permit import Ruleset, decide
-from magy_server.core.ports import NoEditor
 from magy_server.tools.shell.processes import Processes
 from magy_server.tools.shell.shell_tools import shell_tools
 from tests.patience import PATIENCE

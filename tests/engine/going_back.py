@@ -23,7 +23,8 @@ from magy_server.core.events import (
     Replied,
     Started,
 )
-from magy_server.core.ports import NO_EDITOR, Files, Store
+from magy_server.core.no_editor import NO_EDITOR
+from magy_server.core.ports import Files, Store
 from magy_server.core.settings import Settings
 from magy_server.core.specs import Agents
 from magy_server.core.values import Call, Evidence, FileChange, Kind, Seen, Text

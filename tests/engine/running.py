@@ -14,8 +14,9 @@ from typing import Annotated, Any
 from magy_server.api.service import Service
 from magy_server.bus.local import LocalBus
 from magy_server.core.events import Admitted, Entry, Event, Opened, Prompted, Replied
+from magy_server.core.no_editor import NO_EDITOR
 from magy_server.core.permit import Rule, Ruleset
-from magy_server.core.ports import NO_EDITOR, Batch, Bus, ModelFacts, Provider, Store
+from magy_server.core.ports import Batch, Bus, ModelFacts, Provider, Store
 from magy_server.core.settings import ModelSettings, Settings
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State

@@ -12,7 +12,8 @@ import pytest
 
 from magy_server.core.errors import EditUnverified, InvalidRequest, NotFound
 from magy_server.core.events import Prompted
-from magy_server.core.ports import NO_EDITOR, Found, Put
+from magy_server.core.no_editor import NO_EDITOR
+from magy_server.core.ports import Found, Put
 from magy_server.core.reviews.review_events import Noted, Restoring
 from magy_server.core.values import FileChange, Link, Text, Version
 from magy_server.reviews.undo_plan import first_words

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from magy_server.core.errors import Conflict, InvalidRequest, MagyError, NotFound
-from magy_server.lsp.descriptors import claim
+from magy_server.jsonrpc.descriptors import claim
 from magy_server.lsp.server import LEAVING, Answering, Server, run
 from tests.lsp.stalls import worst_stall
 

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.lsp.frames import FrameDecoder, Malformed, decode, encode
+from magy_server.jsonrpc.messages import Malformed, decode, encode
+from magy_server.lsp.frames import FrameDecoder
 from tests.lsp.client import Client, RpcError, frame
 from tests.nursery import Born
 from tests.patience import PATIENCE

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from magy_server.lsp.frames import FrameDecoder, Malformed
+from magy_server.jsonrpc.messages import Malformed
+from magy_server.lsp.frames import FrameDecoder
 from tests.lsp.client import frame
 from tests.lsp.fuzz import Hostile, fuzz
 

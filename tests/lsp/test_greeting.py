@@ -13,10 +13,10 @@ import pytest
 
 from magy_server.app import compose
 from magy_server.doctor.issue import examination
+from magy_server.jsonrpc.outbox import Outbox
 from magy_server.lsp.frames import FrameDecoder
 from magy_server.lsp.front_door import EditorFrontDoor
 from magy_server.lsp.greeting import Greeting, answer, greet
-from magy_server.lsp.outbox import Outbox
 from magy_server.lsp.server import Server
 from magy_server.lsp.transport import Connection
 from tests.lsp.client import CAPABILITIES

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from magy_server.lsp.outbox import BUDGET, PRESSURE, ROOM, Outbox
+from magy_server.jsonrpc.outbox import BUDGET, PRESSURE, ROOM, Outbox
 from tests.lsp.client import Client, RpcError
 from tests.patience import PATIENCE
 

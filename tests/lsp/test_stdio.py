@@ -11,7 +11,7 @@ from tests.patience import PATIENCE
 TOP = Path(__file__).parents[2]
 BUSY = """
 import os
-from magy_server.lsp.descriptors import end_with_client
+from magy_server.jsonrpc.descriptors import end_with_client
 end_with_client(0, grace=0.1)
 os.write(1, b"ready")
 while True:

@@ -22,6 +22,7 @@ from magy_server.core import errors
 from magy_server.core.events import Stop
 from magy_server.edits.formats import parse
 from magy_server.edits.formats.str_replace import FIELDS
+from magy_server.jsonrpc import peer
 from magy_server.lsp import transport
 from magy_server.lsp.client_options import ClientOptions
 from scripts.wire_samples import samples
@@ -70,7 +71,7 @@ def test_every_field_is_in_an_example() -> None:
 def test_no_kind_is_missing() -> None:
     made = {
         value.value
-        for node in sources("cli", "demo")
+        for node in sources("acp", "cli", "demo")
         if isinstance(node, ast.Dict)
         for key, value in zip(node.keys, node.values, strict=True)
         if isinstance(key, ast.Constant) and key.value == "sessionUpdate"
@@ -89,7 +90,7 @@ def test_every_way_in_which_a_turn_ends_is_told() -> None:
 
 ERRORS: dict[str, type[errors.MagyError]] = {
     name: one
-    for name, one in {**vars(errors), **vars(transport)}.items()
+    for name, one in {**vars(errors), **vars(peer)}.items()
     if isinstance(one, type) and issubclass(one, errors.MagyError)
 }
 

@@ -16,7 +16,8 @@ import pytest
 
 from magy_server.core.errors import EditRefused, EditUnverified, NotFound, ToolError
 from magy_server.core.knowledge import Question
-from magy_server.core.ports import NO_EDITOR, Buffer, Editor, Seen
+from magy_server.core.no_editor import NO_EDITOR
+from magy_server.core.ports import Buffer, Editor, Seen
 from magy_server.core.tool import Proposal, Result, Tool
 from magy_server.core.values import Evidence, Facts
 from magy_server.edits.model import TextChange
@@ -26,6 +27,8 @@ NOTHING = Evidence()
 
 
 class FakeEditor:
+    tells = True
+
     def __init__(self) -> None:
         self.buffers: dict[str, Buffer] = {}
         self.applied: list[list[TextChange]] = []
@@ -67,6 +70,9 @@ class FakeEditor:
     def tell(self, path: str, **what: bool) -> None:
         for see in tuple(self.followers):
             see(Seen(path, self.buffers[path].text, **what))
+
+    async def look(self, path: str) -> None:
+        return
 
     def buffer(self, path: str) -> Buffer | None:
         return self.buffers.get(path)

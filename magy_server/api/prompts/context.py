@@ -21,7 +21,7 @@ from magy_server.api.wire.reviews import Position, Range
 from magy_server.api.wire.shapes import Block, LinkBlock, ResourceBlock, TextResource
 from magy_server.core.errors import EditorError, ToolError
 from magy_server.core.knowledge import Symbol, Symbols
-from magy_server.core.ports import NO_EDITOR
+from magy_server.core.no_editor import NO_EDITOR
 from magy_server.core.prompting.surroundings import block, definition, window
 from magy_server.core.text.sanitizing import printable
 from magy_server.dataclass import dataclass

@@ -10,6 +10,7 @@ from magy_server.api.sessions.transcripts import Transcripts, session_of
 from magy_server.api.verbs import Magy
 from magy_server.api.wire import names
 from magy_server.config import layers
+from magy_server.jsonrpc.peer import Handler
 from magy_server.lsp.client_options import ClientOptions
 from magy_server.lsp.plain.actions import CodeActions, Known, asked
 from magy_server.lsp.plain.answers import Answers
@@ -18,7 +19,6 @@ from magy_server.lsp.plain.prompt_sessions import Asking
 from magy_server.lsp.plain.review import PlainReview
 from magy_server.lsp.plain.targets import Pointing
 from magy_server.lsp.server import Command, Server
-from magy_server.lsp.transport import Handler
 
 TEXTS = "workspace/textDocumentContent"
 USES = ("magy/session/new", "magy/session/prompt", "magy/session/resume")

@@ -87,7 +87,9 @@ class Base:
 
 
 async def load(editor: Editor, place: Place, proposed: Proposal | None = None) -> Base:
-    """Raises ToolError: a directory, binary, too large, not readable."""
+    """Raises ToolError: a directory, binary, too large, not readable; or the editor does not say
+    what it shows."""
+    await editor.look(place.path)
     try:
         base = await _loaded(editor, place)
     except ToolError:
@@ -161,6 +163,7 @@ async def rebased(
 
     Nothing is awaited between looking at the buffer and sending it changes of just that text."""
     for _ in range(ATTEMPTS):
+        await editor.look(place.path)
         buffer = editor.buffer(place.path)
         if buffer is None:
             raise EditRefused(f"{place.name} is no longer open in the editor.", reason="closed")

@@ -47,6 +47,7 @@ async def read_file(
     unsaved changes. Long lines are cut, and long files end with a note on how to read on. A picture
     (PNG, JPEG, GIF, WebP) is shown to you."""
     (place,) = judged(ctx.root, ctx.facts)
+    await ctx.editor.look(place.path)
     buffer = ctx.editor.buffer(place.path)
     whole = await _whole(ctx, place)
     live = whole.raw if whole else buffer.text if buffer else None

@@ -146,7 +146,8 @@ class WorkspaceFiles:
         return led
 
     async def _base(self, place: Place) -> Base | None:
-        """None when the file is not open, or a directory is in its place."""
+        """None when the file is not open, or a directory is in its place. Raises ToolError."""
+        await self._editor.look(place.path)
         if self._editor.buffer(place.path) is None:
             return None
         if await asyncio.to_thread(os.path.isdir, place.path):
@@ -154,6 +155,8 @@ class WorkspaceFiles:
         return await load(self._editor, place)
 
     async def marks(self, places: Sequence[tuple[str, str]]) -> Sequence[Hashable | None]:
+        if not self._editor.tells:
+            return [None for _ in places]
         shown = [self._shown(path) for _, path in places]
         paths = [path for _, path in places]
         marks = await asyncio.to_thread(marks_of, paths)

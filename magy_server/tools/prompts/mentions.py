@@ -19,8 +19,9 @@ from urllib.parse import unquote, urlsplit
 from magy_server.core import permit
 from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, ToolError
+from magy_server.core.no_editor import NO_EDITOR
 from magy_server.core.permit import Ruleset
-from magy_server.core.ports import NO_EDITOR, Editor
+from magy_server.core.ports import Editor
 from magy_server.core.values import Content, Embedded, Facts, Hash, Image, Link, Text
 from magy_server.edits.text import plain
 from magy_server.regex import regex
@@ -89,6 +90,8 @@ async def expand(
             may_read = partial(_may_read, rules)
             found += await definitions(root, part.text, editor, may_read)
     paths = {m.place.path for part in parts for m in part if isinstance(m, Mention) and m.lines}
+    for path in paths:
+        await editor.look(path)
     buffers = {path: editor.buffer(path) for path in paths}
     live = {path: plain(buffer.text) for path, buffer in buffers.items() if buffer}
     return await asyncio.to_thread(_joined, content, parts, _Maker(live, rules))

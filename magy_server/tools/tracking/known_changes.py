@@ -16,7 +16,8 @@ from dataclasses import field, replace
 from itertools import islice
 
 from magy_server.core.errors import ToolError
-from magy_server.core.ports import NO_EDITOR, Editor, Seen
+from magy_server.core.no_editor import NO_EDITOR
+from magy_server.core.ports import Editor, Seen
 from magy_server.core.values import Version
 from magy_server.dataclass import dataclass
 from magy_server.edits.text import plain

@@ -19,7 +19,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import field
 
 from magy_server.core.errors import ToolError
-from magy_server.core.ports import NO_EDITOR, Editor
+from magy_server.core.no_editor import NO_EDITOR
+from magy_server.core.ports import Editor
 from magy_server.core.values import NO_FILE, FileChange, Hash
 from magy_server.dataclass import dataclass
 from magy_server.edits.text import plain as plain_text

@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import cast
 
-from magy_server.lsp.outbox import FileEnd, Outbox, pollable
+from magy_server.jsonrpc.outbox import FileEnd, Outbox, pollable
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""The outbox writes all messages to one editor. Nothing here ever blocks the loop, and nothing
+"""The outbox writes all messages to one client. Nothing here ever blocks the loop, and nothing
 grows without bound.
 
 Responses and our own requests are *sent*: they queue in order, and while too many bytes wait the
@@ -15,11 +15,11 @@ import logging
 import os
 import stat
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from magy_server.dataclass import dataclass
-from magy_server.lsp.frames import encode
+from magy_server.jsonrpc.messages import encode
 
 if TYPE_CHECKING:
     from magy_server.api.connected import Source
@@ -36,6 +36,17 @@ PRESSURE = 32 * 1024 * 1024
 """Bytes. While more wait to be written, the reader pauses."""
 
 T = TypeVar("T")
+
+
+def headed(body: bytes) -> Sequence[bytes]:
+    """Frames a message as LSP does. `Content-Length` only: jsonrpc.el of Emacs 28 searches no more
+    than 100 header bytes."""
+    return b"Content-Length: %d\r\n\r\n" % len(body), body
+
+
+def lined(body: bytes) -> Sequence[bytes]:
+    """Frames a message as a line. `encode` writes no line end into one."""
+    return body, b"\n"
 
 
 class WriteEnd(Protocol):
@@ -57,10 +68,12 @@ class Outbox(asyncio.BaseProtocol):
         *,
         on_lost: Callable[[str], None] = lambda why: None,
         on_pressure: Callable[[bool], None] = lambda pressed: None,
+        framed: Callable[[bytes], Sequence[bytes]] = headed,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._on_lost = on_lost
         self._on_pressure = on_pressure
+        self._framed = framed
         self._end: WriteEnd | None = None
         self._frames: deque[bytes] = deque()
         self._queued = 0
@@ -94,10 +107,9 @@ class Outbox(asyncio.BaseProtocol):
         if self.lost:
             return
         body = message if isinstance(message, bytes) else encode(message)
-        header = b"Content-Length: %d\r\n\r\n" % len(body)
-        self._frames.append(header)
-        self._frames.append(body)
-        self._queued += len(header) + len(body)
+        parts = self._framed(body)
+        self._frames.extend(parts)
+        self._queued += sum(map(len, parts))
         if self._queued > PRESSURE and self.calm.is_set():
             self.calm.clear()
             self._on_pressure(True)

@@ -1,0 +1,1 @@
+"""This front door speaks the Agent Client Protocol: a translator over `api/`."""

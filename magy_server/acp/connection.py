@@ -1,0 +1,127 @@
+"""The connection to an ACP client: one JSON-RPC message a line."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any
+
+from magy_server.api.wire.codes import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+)
+from magy_server.core.errors import InvalidRequest, MagyError, NotFound
+from magy_server.jsonrpc.messages import Malformed, decode
+from magy_server.jsonrpc.outbox import Outbox
+from magy_server.jsonrpc.peer import Handler, Id, MethodNotFound, Peer, Refusal
+
+log = logging.getLogger(__name__)
+
+Custom = Callable[[str, dict[str, Any]], Awaitable[Any]]
+"""async (method, params) -> result."""
+RESOURCE_NOT_FOUND = -32002
+LONGEST = 256 * 1024 * 1024
+"""Bytes. A line that is longer is skipped and answered with an error."""
+
+
+class LineDecoder:
+    """Feed it what was read; iterate over what it makes of that, in order. Blank lines count for
+    nothing."""
+
+    def __init__(self, longest: int = LONGEST) -> None:
+        self._longest = longest
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, data: bytes) -> Iterator[Any]:
+        """Must be iterated to its end before the next call."""
+        *whole, rest = data.split(b"\n")
+        for line in whole:
+            self._add(line)
+            size, parts, self._size, self._parts = self._size, self._parts, 0, []
+            if size > self._longest:
+                yield Malformed(
+                    INVALID_REQUEST,
+                    f"The message is too large: Magy reads at most {self._longest} bytes in one.",
+                )
+            elif body := b"".join(parts).strip():
+                yield decode(body)
+        self._add(rest)
+
+    def _add(self, part: bytes) -> None:
+        """Of a line that is too long nothing is kept but its length."""
+        self._size += len(part)
+        if self._size > self._longest:
+            self._parts.clear()
+        elif part:
+            self._parts.append(part)
+
+    @property
+    def idle(self) -> bool:
+        """False in the middle of a line: input that ends here was cut off."""
+        return self._size == 0
+
+
+class Connection(Peer):
+    """One client, which `open` gives what it may ask."""
+
+    cancelling, cancelled_id = "$/cancel_request", "requestId"
+    batches = "ACP has no batches"
+
+    def __init__(self, outbox: Outbox) -> None:
+        super().__init__(outbox, LineDecoder())
+        self.initialized = False
+        self._custom: Custom | None = None
+
+    def open(self, methods: Mapping[str, Handler], custom: Custom) -> None:
+        """`custom` serves the methods that begin with `_magy/`."""
+        self.methods.update(methods)
+        self._custom = custom
+
+    def refusal(self, error: Exception, method: str) -> Refusal:
+        match error:
+            case MethodNotFound():
+                return METHOD_NOT_FOUND, error.message, None
+            case NotFound():
+                return RESOURCE_NOT_FOUND, _line(error.message), {"reason": error.reason}
+            case InvalidRequest():
+                return INVALID_PARAMS, _line(error.message), {"reason": error.reason}
+            case MagyError():
+                return INTERNAL_ERROR, _line(error.message), {"reason": error.reason}
+        log.error("%s failed", method, exc_info=error)
+        said = f"{method} failed inside Magy ({type(error).__name__}); Magy's log has details."
+        return INTERNAL_ERROR, said, None
+
+    def end_of_input(self) -> None:
+        if not self._decoder.idle and not self.ended.done():
+            log.warning("The client's last message was cut off.")
+        self.end(0, "the client disconnected")
+
+    def _request(self, id: Id, method: str, message: dict[str, Any]) -> None:
+        params = message.get("params")
+        if problem := self._crowded(id):
+            self._error(id, *problem)
+        elif not self.initialized and method != "initialize":
+            self._error(id, INVALID_REQUEST, f"{method} came before initialize.")
+        elif params is not None and type(params) is not dict:
+            self._error(id, INVALID_PARAMS, f"{method}: params must be an object.")
+        else:
+            self._begin(id, method, params or {})
+
+    def _notification(self, method: str, message: dict[str, Any]) -> None:
+        if method == self.cancelling:
+            self._cancel(message)
+        elif self.initialized and (method in self.methods or method.startswith("_magy/")):
+            self._hear_of(method, message)
+
+    async def _late(self, method: str, params: dict[str, Any]) -> Any:
+        if self._custom and method.startswith("_magy/"):
+            return await self._custom(method, params)
+        return await super()._late(method, params)
+
+
+def _line(text: str) -> str:
+    """An error of ACP is one line."""
+    return " ".join(text.split())

@@ -1,0 +1,425 @@
+"""The door answers an ACP client: it begins engines where the client works, and turns the methods
+of version 1 into Magy's verbs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from magy_server import __version__
+from magy_server.acp import commands, options, v1
+from magy_server.acp.connection import Connection
+from magy_server.acp.content import prompt
+from magy_server.acp.conversation import COMPACTED, Conversation
+from magy_server.acp.editor import AskedEditor
+from magy_server.acp.options import Json
+from magy_server.acp.shapes import read
+from magy_server.acp.workspace import Workspace
+from magy_server.api.places import directory
+from magy_server.api.wire.sessions import Interaction
+from magy_server.core.errors import InvalidRequest, MagyError, NotFound
+from magy_server.tools.files.paths import below
+
+if TYPE_CHECKING:
+    from magy_server.api.doctor import Examine
+    from magy_server.api.service import Service
+    from magy_server.config.trust import Trust
+    from magy_server.core.ports import Editor
+    from magy_server.engine.session import Listener
+
+VERSION = 1
+PAGE = 200
+"""Entries of a log that are read at once."""
+CLOSING = 10.0
+"""Seconds in which a turn ends that is cancelled because its session is closed."""
+
+
+class Compose(Protocol):
+    def __call__(
+        self,
+        roots: list[str],
+        options: Mapping[str, Any],
+        editor: Editor | None,
+        listeners: list[Listener],
+    ) -> AbstractAsyncContextManager[tuple[Service, Trust]]:
+        """Makes the running engine."""
+
+
+class Door:
+    """`compose`, `scratch` and `examine` are of the composition root, and may import what is
+    slow."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        compose: Callable[[], Compose],
+        scratch: Callable[[], str],
+        examine: Callable[[], Examine],
+    ) -> None:
+        self._connection = connection
+        self._compose, self._scratch, self._examine = compose, scratch, examine
+        self._client = "acp"
+        self._can = v1.ClientCapabilities()
+        self._workspaces: dict[str | None, asyncio.Task[Workspace]] = {}
+        self._homes: dict[str, Workspace] = {}
+        """By session that the client has open."""
+        methods = {
+            "initialize": self._initialize,
+            "authenticate": self._authenticate,
+            "session/new": self._new,
+            "session/load": self._load,
+            "session/resume": self._resume,
+            "session/fork": self._fork,
+            "session/list": self._list,
+            "session/close": self._close,
+            "session/delete": self._delete,
+            "session/set_mode": self._set_mode,
+            "session/set_config_option": self._set_option,
+            "session/prompt": self._prompt,
+            "session/cancel": self._cancel,
+        }
+        connection.open(methods, self._custom)
+
+    async def stop(self, why: str) -> None:
+        for task in self._workspaces.values():
+            if not task.done():
+                task.cancel()
+            elif not task.cancelled() and task.exception() is None:
+                await task.result().close()
+
+    # --- the connection -------------------------------------------------------------------------
+
+    async def _initialize(self, params: Json) -> Json:
+        asked = read(v1.InitializeRequest, params, "initialize")
+        if self._connection.initialized:
+            raise InvalidRequest("initialize: this connection is initialized already.")
+        self._can = asked.client_capabilities or self._can
+        if asked.client_info:
+            self._client = asked.client_info.name
+        self._connection.initialized = True
+        return {
+            "protocolVersion": VERSION,
+            "agentCapabilities": {
+                "loadSession": True,
+                "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
+                "mcpCapabilities": {"http": False, "sse": False},
+                "sessionCapabilities": {
+                    "list": {}, "delete": {}, "resume": {}, "close": {}, "fork": {},
+                },
+                "_meta": {"magy": {"protocol": 1}},
+            },
+            "authMethods": [],
+            "agentInfo": {"name": "magy", "title": "Magy", "version": __version__},
+        }  # fmt: skip
+
+    async def _authenticate(self, params: Json) -> Json:
+        asked = read(v1.AuthenticateRequest, params, "authenticate")
+        raise InvalidRequest(
+            f"authenticate: there is no method {asked.method_id!r}. Magy takes the keys of its "
+            "providers from the environment; `magy doctor` says which."
+        )
+
+    @property
+    def _magy(self) -> Mapping[str, Any]:
+        """What a client says of itself that knows Magy."""
+        about = (self._can.meta or {}).get("magy")
+        return about if isinstance(about, dict) else {}
+
+    # --- workspaces -----------------------------------------------------------------------------
+
+    async def _workspace(self, root: str | None) -> Workspace:
+        """The engine of a directory, which is made when it is first asked for. Raises MagyError."""
+        task = self._workspaces.get(root)
+        if task is None or (task.done() and (task.cancelled() or task.exception())):
+            task = self._workspaces[root] = self._connection.spawn(self._made(root))
+        return await asyncio.shield(task)
+
+    async def _made(self, root: str | None) -> Workspace:
+        fs = self._can.fs
+        editor = None
+        made = Workspace(
+            self._connection, self._client, root, custom=self._magy.get("custom") is True
+        )
+        if fs and fs.read_text_file:
+
+            def owner(path: str) -> str | None:
+                inside = root is not None and below(root, path) is not None
+                return next(reversed(made.conversations), None) if inside else None
+
+            editor = AskedEditor(self._connection, owner, writes=bool(fs.write_text_file))
+        given = self._magy.get("settings")
+        settings = given if isinstance(given, dict) else {}
+        roots = [] if root is None else [root]
+        engine = self._compose()(roots, settings, editor, [made.questions])
+        await made.start(engine, self._scratch(), self._examine)
+        return made
+
+    async def _anywhere(self) -> Workspace:
+        """Any engine: all have the same store."""
+        for task in self._workspaces.values():
+            if task.done() and not task.cancelled() and task.exception() is None:
+                return task.result()
+        return await self._workspace(None)
+
+    async def _home(self, session_id: str, cwd: str) -> Workspace:
+        """Where a session is that the client names together with its directory. Raises
+        InvalidRequest for another directory, NotFound."""
+        here = directory(cwd)
+        found = await (await self._workspace(here)).info(session_id)
+        if here not in (found["root"], found["cwd"]):
+            raise InvalidRequest(
+                f"Session {session_id!r} works in {found['cwd']}, not in {cwd}: name that "
+                "directory."
+            )
+        return await self._workspace(found["root"])
+
+    def _open(self, session_id: str) -> tuple[Workspace, Conversation]:
+        """Raises NotFound."""
+        home = self._homes.get(session_id)
+        if home is None:
+            raise NotFound(f"Session {session_id!r} is not open here: load or resume it first.")
+        return home, home.conversation(session_id)
+
+    # --- sessions -------------------------------------------------------------------------------
+
+    async def _new(self, params: Json) -> Json:
+        asked = read(v1.NewSessionRequest, params, "session/new")
+        _refuse_more(asked)
+        home = await self._workspace(directory(asked.cwd))
+        session_id = str(uuid.uuid4())
+        made = await home.ask("session/new", sessionId=session_id, cwd=asked.cwd)
+        self._converse(home, session_id, made["configOptions"])
+        await home.ask("session/subscribe", sessionId=session_id, **{"from": {"tail": 0}})
+        answer = await self._state(home, session_id)
+        self._connection.spawn(self._offer(home, session_id))
+        return {"sessionId": session_id, **answer}
+
+    async def _load(self, params: Json) -> Json:
+        """All that was said comes before the answer."""
+        asked = read(v1.LoadSessionRequest, params, "session/load")
+        _refuse_more(asked)
+        home = await self._home(asked.session_id, asked.cwd)
+        talk = self._converse(home, asked.session_id, [])
+        after, more = 0, True
+        while more:
+            page = await home.ask(
+                "session/events", sessionId=asked.session_id, after=after, limit=PAGE
+            )
+            for item in page["events"]:
+                after = item["seq"]
+                for update in talk.v1(item["update"]):
+                    home.tell(asked.session_id, update)
+            more = page["more"]
+        await self._offer(home, asked.session_id)
+        return await self._attached(home, asked.session_id, {"seq": after})
+
+    async def _resume(self, params: Json) -> Json:
+        asked = read(v1.ResumeSessionRequest, params, "session/resume")
+        _refuse_more(asked)
+        home = await self._home(asked.session_id, asked.cwd)
+        self._converse(home, asked.session_id, [])
+        answer = await self._attached(home, asked.session_id, {"tail": 0})
+        self._connection.spawn(self._offer(home, asked.session_id))
+        return answer
+
+    async def _fork(self, params: Json) -> Json:
+        asked = read(v1.ForkSessionRequest, params, "session/fork")
+        _refuse_more(asked)
+        home = await self._home(asked.session_id, asked.cwd)
+        new = str(uuid.uuid4())
+        await home.ask("session/fork", sessionId=asked.session_id, newSessionId=new)
+        self._converse(home, new, [])
+        answer = await self._attached(home, new, {"tail": 0})
+        self._connection.spawn(self._offer(home, new))
+        return {"sessionId": new, **answer}
+
+    async def _list(self, params: Json) -> Json:
+        asked = read(v1.ListSessionsRequest, params, "session/list")
+        home = await self._anywhere()
+        if asked.cwd is not None and not os.path.isdir(asked.cwd):
+            return {"sessions": []}
+        where = {} if asked.cwd is None else {"cwd": os.path.realpath(asked.cwd), "only": True}
+        found = await home.ask("session/list", cursor=asked.cursor, **where)
+        sessions = [
+            {key: one[key] for key in ("sessionId", "cwd", "title", "updatedAt")}
+            for one in found["sessions"]
+        ]
+        more = {"nextCursor": found["nextCursor"]} if found["nextCursor"] else {}
+        return {"sessions": sessions, **more}
+
+    async def _close(self, params: Json) -> Json:
+        asked = read(v1.CloseSessionRequest, params, "session/close")
+        home, talk = self._open(asked.session_id)
+        ending = [*talk.waiting.values()]
+        async with talk.arriving:
+            await self._stop(home, talk)
+        if ending:
+            await asyncio.wait(ending, timeout=CLOSING)
+        await home.ask("session/close", sessionId=asked.session_id)
+        self._leave(asked.session_id)
+        return {}
+
+    async def _delete(self, params: Json) -> Json:
+        asked = read(v1.DeleteSessionRequest, params, "session/delete")
+        home = self._homes.get(asked.session_id) or await self._anywhere()
+        await home.ask("session/delete", sessionId=asked.session_id)
+        self._leave(asked.session_id)
+        return {}
+
+    def _converse(self, home: Workspace, session_id: str, listed: options.Listed) -> Conversation:
+        session = self._can.session
+        talk = Conversation(
+            session_id, home.root or "/", listed, notices=bool(session and session.notices)
+        )
+        home.conversations[session_id] = talk
+        self._homes[session_id] = home
+        return talk
+
+    def _leave(self, session_id: str) -> None:
+        if home := self._homes.pop(session_id, None):
+            home.leave(session_id)
+
+    async def _attached(self, home: Workspace, session_id: str, start: Json) -> Json:
+        """Goes on with the session, from an entry that the client has. Its open questions are asked
+        again."""
+        talk = home.conversation(session_id)
+        found = await home.ask("session/resume", sessionId=session_id, **{"from": start})
+        talk.begin(found["summary"])
+        talk.configured(found["summary"]["configOptions"])
+        for item in found["events"]:
+            for update in talk.v1(item["update"]):
+                home.tell(session_id, update)
+        answer = await self._state(home, session_id)
+        self._connection.spawn(_again(home, found["summary"]["interactions"]))
+        return answer
+
+    async def _state(self, home: Workspace, session_id: str) -> Json:
+        talk = home.conversation(session_id)
+        agents = (await home.ask("agent/list"))["agents"]
+        modes = options.modes(talk.options, agents)
+        return {"configOptions": options.v1(talk.options), **({"modes": modes} if modes else {})}
+
+    async def _offer(self, home: Workspace, session_id: str) -> None:
+        offered = await commands.offered(home, session_id)
+        update = {"sessionUpdate": "available_commands_update", "availableCommands": offered}
+        home.tell(session_id, update)
+
+    # --- options --------------------------------------------------------------------------------
+
+    async def _set_mode(self, params: Json) -> Json:
+        asked = read(v1.SetSessionModeRequest, params, "session/set_mode")
+        await self._configured(asked.session_id, options.MODE, asked.mode_id)
+        return {}
+
+    async def _set_option(self, params: Json) -> Json:
+        asked = read(v1.SetSessionConfigOptionRequest, params, "session/set_config_option")
+        if not isinstance(asked.value, str):
+            raise InvalidRequest("session/set_config_option: value must be one of the option's.")
+        talk = await self._configured(asked.session_id, asked.config_id, asked.value)
+        return {"configOptions": options.v1(talk.options)}
+
+    async def _configured(self, session_id: str, option: str, value: str) -> Conversation:
+        home, talk = self._open(session_id)
+        found = await home.ask(
+            "session/set_config_option", sessionId=session_id, configId=option, value=value
+        )
+        talk.configured(found["configOptions"])
+        return talk
+
+    # --- turns ----------------------------------------------------------------------------------
+
+    async def _prompt(self, params: Json) -> Json:
+        """The answer comes when the turn is over."""
+        asked = read(v1.PromptRequest, params, "session/prompt")
+        home, talk = self._open(asked.session_id)
+        said = prompt(asked.prompt)
+        async with talk.arriving:
+            ended = await self._begun(home, talk, said)
+        try:
+            return await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            if not self._connection.ended.done():  # else the turn stays open, for who comes back
+                self._connection.spawn(self._cancelled(home, talk))
+            raise
+
+    async def _begun(
+        self, home: Workspace, talk: Conversation, said: list[Json]
+    ) -> Awaitable[Json]:
+        command = commands.of(said)
+        if command and command.name == "compact":
+            ended = talk.wait(COMPACTED)
+            work = home.ask("session/compact", sessionId=talk.id, focus=command.rest)
+            await _unless_refused(talk, COMPACTED, work)
+            return ended
+        if command and command.agent:
+            await commands.spawn(home, talk.id, command, said)
+            return _done()
+        message = str(uuid.uuid4())
+        ended = talk.wait(message)
+        words = await commands.meant(home, talk.id, said)
+        work = home.ask("session/prompt", sessionId=talk.id, messageId=message, prompt=words)
+        await _unless_refused(talk, message, work)
+        return ended
+
+    async def _cancel(self, params: Json) -> None:
+        asked = read(v1.CancelNotification, params, "session/cancel")
+        await self._cancelled(*self._open(asked.session_id))
+
+    async def _cancelled(self, home: Workspace, talk: Conversation) -> None:
+        async with talk.arriving:
+            await self._stop(home, talk)
+
+    async def _stop(self, home: Workspace, talk: Conversation) -> None:
+        """Drops this client's prompts that wait, and cancels the turn."""
+        for message in [*talk.waiting]:
+            try:
+                await home.ask("queue/drop", sessionId=talk.id, messageIds=[message])
+            except MagyError:
+                continue  # it does not wait (any more): it is in the turn
+        await home.ask("session/cancel", sessionId=talk.id)
+
+    # --- Magy's own verbs -----------------------------------------------------------------------
+
+    async def _custom(self, method: str, params: Json) -> Any:
+        """`_magy/X` is `magy/X` of the language server."""
+        name = method.removeprefix("_")
+        session_id = params.get("sessionId") or params.get("parentSessionId") or ""
+        home = self._homes.get(str(session_id).split("/")[0])
+        for key in ("cwd", "root"):
+            if home is None and isinstance(params.get(key), str):
+                home = await self._workspace(directory(params[key]))
+        home = home or await self._anywhere()
+        return await home.custom(name, params)
+
+
+async def _again(home: Workspace, asked: list[Json]) -> None:
+    """After the answer to who came back."""
+    for one in asked:
+        home.questions.ask(Interaction.model_validate(one))
+
+
+async def _done() -> Json:
+    """Of a prompt that asks for no turn."""
+    return {"stopReason": "end_turn"}
+
+
+async def _unless_refused(talk: Conversation, message: str, work: Awaitable[Any]) -> None:
+    try:
+        await work
+    except BaseException:
+        talk.waiting.pop(message).cancel()
+        raise
+
+
+def _refuse_more(
+    asked: v1.NewSessionRequest
+    | v1.LoadSessionRequest
+    | v1.ResumeSessionRequest
+    | v1.ForkSessionRequest,
+) -> None:
+    if asked.additional_directories:
+        raise InvalidRequest("A session works in one directory: leave additionalDirectories out.")

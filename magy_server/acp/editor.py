@@ -1,0 +1,151 @@
+"""`AskedEditor` is the port to the live buffers of an ACP client (`core.ports.Editor`).
+
+Such a client does not say what is open, so that it is asked for each file: what it answers holds in
+the task that asked, and no longer. Whether an edit has arrived says only the text that it gives
+afterwards. Without `fs/*`, and where the client refuses, a file is what is on disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from weakref import WeakKeyDictionary
+
+from magy_server.acp import v1
+from magy_server.acp.options import Json
+from magy_server.acp.shapes import read
+from magy_server.api.places import uri_of
+from magy_server.core.errors import (
+    EditorError,
+    EditRefused,
+    EditUnverified,
+    InvalidRequest,
+    ToolError,
+)
+from magy_server.core.no_editor import NoEditor
+from magy_server.core.ports import Buffer
+from magy_server.edits.model import TextChange
+from magy_server.edits.rebasing.diff import apply
+from magy_server.edits.text import plain
+from magy_server.jsonrpc.peer import ClientError, Peer
+
+READ, WRITE = "fs/read_text_file", "fs/write_text_file"
+ANSWER = 30.0
+"""Seconds in which a client reads or writes a file."""
+Owner = Callable[[str], str | None]
+"""(path) -> the session to name when the client is asked for a file there; None: there is none."""
+
+
+class AskedEditor(NoEditor):
+    """`writes`: the client can be asked to write. One that cannot keeps its unsaved text: edits of
+    such a file are refused."""
+
+    def __init__(self, peer: Peer, owner: Owner, *, writes: bool) -> None:
+        self._peer = peer
+        self._owner = owner
+        self._writes = writes
+        self._seen: WeakKeyDictionary[asyncio.Task[object], dict[str, Buffer]] = WeakKeyDictionary()
+
+    tells = False
+
+    def buffer(self, path: str) -> Buffer | None:
+        return self._known().get(path)
+
+    async def look(self, path: str) -> None:
+        known = self._known()
+        known.pop(path, None)
+        try:
+            now = await self._text(path)
+        except EditorError as error:
+            raise ToolError(f"{error.message} {path} may have unsaved changes there.") from error
+        if now is not None:
+            known[path] = Buffer(path, uri_of(path), 0, now)
+
+    async def apply(self, buffer: Buffer, changes: Sequence[TextChange], label: str) -> Buffer:
+        """Raises EditRefused (nothing changed) or EditUnverified."""
+        path, known = buffer.path, self._known()
+        now = await self._text(path)
+        if now != buffer.text:
+            known.pop(path, None)
+            raise EditRefused(
+                f"{path} was changed in the editor. Read it again and make the edit on the new "
+                "text.",
+                reason="stale",
+            )
+        wanted = apply(buffer.text, sorted(changes, key=lambda change: (change.start, change.end)))
+        await self._write(path, wanted)
+        shown = await self._text(path)
+        if shown is not None:
+            known[path] = Buffer(path, buffer.uri, 0, shown)
+        if shown is None or _alike(shown) != _alike(wanted):
+            raise EditUnverified(
+                f"The editor said it wrote {path}, but then gave another text. Someone may have "
+                "typed there, or a hook may have reformatted it. Read the file again before "
+                "editing it."
+            )
+        known[path] = Buffer(path, buffer.uri, 0, wanted)
+        return known[path]
+
+    async def save(self, buffer: Buffer) -> Buffer | None:
+        """An editor that wrote the file has usually saved it. None: it has not."""
+        on_disk = await asyncio.to_thread(_on_disk, buffer.path)
+        saved = on_disk is not None and _alike(on_disk) == _alike(buffer.text)
+        return buffer if saved else None
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _known(self) -> dict[str, Buffer]:
+        task = asyncio.current_task()
+        return self._seen.setdefault(task, {}) if task else {}
+
+    async def _text(self, path: str) -> str | None:
+        """What the client shows of the file; None where it has none. A text that only lacks the
+        last line end is that on disk: editors count lines, not their ends. Raises EditorError: the
+        client does not answer, and may have what nobody has saved."""
+        params = self._named(path)
+        if params is None or (on_disk := await asyncio.to_thread(_on_disk, path)) is None:
+            return None
+        try:
+            answer = await self._peer.request(READ, params, ANSWER)
+            content = read(v1.ReadTextFileResponse, answer if answer else {}, READ).content
+        except (ClientError, InvalidRequest):
+            return None
+        if f"{content}\n" == plain(on_disk):
+            content = on_disk
+        closed = not self._writes and content == on_disk
+        return None if closed else content
+
+    async def _write(self, path: str, content: str) -> None:
+        params = self._named(path)
+        if params is None:
+            raise EditRefused(f"{path} is no longer open in the editor.", reason="closed")
+        if not self._writes:
+            raise EditRefused(
+                f"{path} has unsaved changes in the editor, which lets nobody else write. Ask the "
+                "user to save it."
+            )
+        try:
+            await self._peer.request(WRITE, {**params, "content": content}, ANSWER)
+        except ClientError as error:
+            raise EditRefused(f"The editor refused the edit to {path}: {error.message}") from error
+        except EditorError as error:
+            raise EditUnverified(
+                f"{error.message} It is unknown whether {path} was edited; read it again."
+            ) from error
+
+    def _named(self, path: str) -> Json | None:
+        session = self._owner(path)
+        return None if session is None else {"sessionId": session, "path": path}
+
+
+def _alike(text: str) -> str:
+    return plain(text).removesuffix("\n")
+
+
+def _on_disk(path: str) -> str | None:
+    """The text; None for what is none, or is not there."""
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,164 @@
+"""Permission is asked of an ACP client by a request, and is kept as an event all the same.
+
+A request that nobody answers leaves its question open in the log: it is asked again when the client
+comes back, and taken away when somebody answers elsewhere. A listener of the engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from magy_server.acp import v1
+from magy_server.acp.content import of_call
+from magy_server.acp.options import Json
+from magy_server.acp.shapes import read
+from magy_server.api.children.present import looked_up, who
+from magy_server.api.service import Service
+from magy_server.api.wire import sessions as wire
+from magy_server.core.agents import tree
+from magy_server.core.errors import EditorError, MagyError
+from magy_server.core.events import Answered, Asked, Ended, Entry, Finished, Resumed
+from magy_server.core.state.state import State
+from magy_server.core.summary import question_of
+from magy_server.engine import trees
+from magy_server.jsonrpc.peer import Peer
+
+METHOD = "session/request_permission"
+SCOPES = {"once": "once", "session": "session", "project": "project", "refuse": "once"}
+"""By option, how long an answer holds."""
+
+
+class Questions:
+    """`root`: the workspace; `shown`: whether the client has the session with this id."""
+
+    def __init__(self, peer: Peer, client: str, root: str, shown: Callable[[str], bool]) -> None:
+        self._peer = peer
+        self._root = root
+        self._client = client
+        self._shown = shown
+        self._service: Service | None = None
+        self._asking: dict[str, asyncio.Task[None]] = {}
+
+    def attach(self, service: Service) -> Callable[[], None]:
+        """What other processes do is heard until what this returns is called."""
+        self._service = service
+        return service.world.bus.subscribe(trees.CHANGED, self._elsewhere)
+
+    def __call__(self, state: State, entries: Sequence[Entry]) -> None:
+        if not self._shown(tree.root(state.id)):
+            return
+        for entry in entries:
+            match entry.event:
+                case Asked() if entry.event.id in state.questions:
+                    self._look(state.id, question_of(state, entry.event, entry.at))
+                case Answered():
+                    self.resolved([entry.event.id])
+                case Finished() | Ended():
+                    gone = [id for id in self._asking if _of(id, state.id)]
+                    self.resolved(id for id in gone if id not in state.questions)
+                case Resumed():
+                    for one in state.questions.values():
+                        self._look(state.id, question_of(state, one.asked, one.at))
+
+    def ask(self, question: wire.Interaction) -> None:
+        """Asks, unless the client is being asked already."""
+        if question.interaction_id not in self._asking:
+            self._begin(question.interaction_id, self._ask(question))
+
+    def resolved(self, ids: Any) -> None:
+        for id in [*ids]:
+            if asking := self._asking.pop(id, None):
+                asking.cancel()  # the client may take its window away
+
+    def leave(self, session_id: str) -> None:
+        """The client does not show this session any more."""
+        self.resolved(id for id in [*self._asking] if id.startswith(session_id))
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _begin(self, id: str, work: Any) -> None:
+        self._asking[id] = self._peer.spawn(work)
+
+    def _look(self, session_id: str, about: Mapping[str, Any]) -> None:
+        if about["interactionId"] not in self._asking:
+            self._begin(about["interactionId"], self._look_and_ask(session_id, about))
+
+    async def _look_and_ask(self, session_id: str, about: Mapping[str, Any]) -> None:
+        assert self._service is not None
+        (question,) = await looked_up(self._service.world.store, session_id, [about])
+        await self._ask(question)
+
+    async def _ask(self, question: wire.Interaction) -> None:
+        params = {
+            "sessionId": tree.root(question.session_id),
+            "toolCall": _call(question, self._root),
+            "options": _choices(question),
+            "_meta": {"magy": {"interactionId": question.interaction_id, "rule": question.rule}},
+        }
+        try:
+            given = await self._peer.request(METHOD, params)
+            answer = read(v1.RequestPermissionResponse, given if given else {}, METHOD)
+        except (EditorError, MagyError):
+            return  # it stays open
+        finally:
+            self._asking.pop(question.interaction_id, None)
+        outcome = answer.outcome
+        if isinstance(outcome, v1.SelectedPermissionOutcome) and outcome.option_id in SCOPES:
+            await self._answer(question, outcome.option_id)
+
+    async def _answer(self, question: wire.Interaction, option: str) -> None:
+        assert self._service is not None
+        scope: Any = SCOPES[option]
+        await self._service.answer(
+            question.session_id,
+            question.interaction_id,
+            allow=option != "refuse",
+            reason="",
+            scope=scope,
+            by=self._client,
+        )
+
+    def _elsewhere(self, message: Mapping[str, Any]) -> None:
+        session_id = str(message["session"])
+        service = self._service
+        if service is None or message["by"] == service.world.me:
+            return
+        self.resolved(str(id) for id in message["resolved"])
+        if message["asked"] and self._shown(tree.root(session_id)):
+            self._peer.spawn(self._find(service, session_id))
+
+    async def _find(self, service: Service, session_id: str) -> None:
+        info = await service.world.store.info(tree.stream_of(session_id))
+        for about in info.summary.get("questions") or () if info else ():
+            self._look(session_id, about)
+
+
+def _of(interaction: str, session_id: str) -> bool:
+    return interaction.rpartition("/")[0] == session_id
+
+
+def _call(question: wire.Interaction, root: str) -> Json:
+    """The call that is asked about: that of a child is none of the session's own."""
+    child = question.session_id != tree.root(question.session_id)
+    asker = f"{who(question.path)}: " if child else ""
+    call = question.interaction_id if child else question.tool_call_id
+    return {
+        "toolCallId": call,
+        "title": f"{asker}{question.title}",
+        "status": "pending",
+        "content": of_call(question.content, root),
+    }
+
+
+def _choices(question: wire.Interaction) -> list[Json]:
+    found = [{"optionId": "once", "name": "Allow once", "kind": "allow_once"}]
+    if covers := ", ".join(question.covers):
+        found += [
+            {"optionId": "session", "name": f"Allow {covers} in this session",
+             "kind": "allow_always"},
+            {"optionId": "project", "name": f"Allow {covers} in this project",
+             "kind": "allow_always"},
+        ]  # fmt: skip
+    return [*found, {"optionId": "refuse", "name": "Refuse", "kind": "reject_once"}]

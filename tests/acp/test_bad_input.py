@@ -1,0 +1,165 @@
+"""What a client should not send: hostile lines, batches, wrong ids, late and wrong answers."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from magy_server.api.wire.methods import CLIENT_TO_SERVER
+from tests.lsp.client import RpcError
+from tests.lsp.fuzz import BASE, Hostile
+
+from .harness import FS, GONE, client
+from .test_turn import EDIT
+
+METHODS = [
+    "initialize", "authenticate", "session/new", "session/load", "session/resume", "session/fork",
+    "session/list", "session/close", "session/delete", "session/set_mode",
+    "session/set_config_option", "session/prompt", "session/cancel", "$/cancel_request",
+    *(f"_{method.name}" for method in CLIENT_TO_SERVER),
+]  # fmt: skip
+LINES = 10_000
+HEADER = re.compile(rb"\AContent-Length: \d+\r\n\r\n")
+
+
+def line(frame: bytes) -> bytes:
+    """A frame of the language server's suite as a line; an odd header is a line by itself."""
+    return HEADER.sub(b"", frame).replace(b"\r\n", b"\n") + b"\n"
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("seed", [2026])
+async def test_ten_thousand_hostile_lines(root: Path, state: Path, seed: int) -> None:
+    async with client(root, state, "text: Still here.\n") as one:
+        one._ids = itertools.count(BASE)
+        await one.initialize()
+        for n, frame in enumerate(Hostile(seed, METHODS).frames(LINES), 1):
+            one.send_raw(line(frame))
+            await one.process.stdin.drain()
+            if n % 1000 == 0:
+                with pytest.raises(RpcError, match="no method"):
+                    await one.request("are/you/there")
+        session = await one.new()
+        assert (await one.turn(session, "Hello?"))["stopReason"] == "end_turn"
+        log = one.stderr.decode()
+        assert "failed inside Magy" not in log and "Traceback" not in log, log
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (b"not json\n", -32700),
+        (b"\xff\xfe\n", -32700),
+        (b"[]\n", -32600),
+        (b'[{"jsonrpc":"2.0","id":1,"method":"session/list","params":{}}]\n', -32600),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"session/list"}\n', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":7}\n', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":"session/list","params":[]}\n', -32602),
+        (b'{"jsonrpc":"2.0","id":1,"method":"session/list"}\n', -32600),  # before initialize
+    ],
+)
+async def test_what_is_no_request(root: Path, state: Path, sent: bytes, code: int) -> None:
+    async with client(root, state, "text: Hi.\n") as one:
+        if b"params" in sent:
+            await one.initialize()
+            one.received.clear()
+        one.send_raw(sent)
+        await one.until(lambda: one.received)
+        assert one.received[0]["error"]["code"] == code
+        assert one.received[0]["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "said"),
+    [
+        ("session/new", {"cwd": "relative", "mcpServers": []}, "not an absolute path"),
+        ("session/new", {"cwd": "/nowhere/at/all", "mcpServers": []}, "not a directory"),
+        ("session/new", {"mcpServers": []}, "cwd"),
+        ("session/new", {"cwd": "/", "mcpServers": [], "additionalDirectories": ["/tmp"]}, "one"),
+        ("session/load", {"cwd": "/", "mcpServers": [], "sessionId": "nobody"}, "no session"),
+        ("session/resume", {"cwd": "/", "sessionId": "no/body"}, "no session"),
+        ("session/prompt", {"sessionId": "nobody", "prompt": []}, "load or resume it first"),
+        ("session/prompt", {"sessionId": "nobody", "prompt": [{"type": "smell"}]}, "prompt"),
+        ("session/set_mode", {"sessionId": "nobody", "modeId": "build"}, "load or resume"),
+        ("_magy/session/prompt", {"sessionId": "nobody"}, "messageId"),
+    ],
+)
+async def test_wrong_parameters_are_named(
+    root: Path, state: Path, method: str, params: dict[str, Any], said: str
+) -> None:
+    async with client(root, state, "text: Hi.\n") as one:
+        await one.initialize()
+        with pytest.raises(RpcError) as refused:
+            await one.request(method, **params)
+        assert said in refused.value.message and "\n" not in refused.value.message
+        assert refused.value.code in (-32602, -32002)
+        assert (await one.turn(await one.new(), "Hello?"))["stopReason"] == "end_turn"
+
+
+async def test_sloppy_capabilities_count_as_left_out(root: Path, state: Path) -> None:
+    async with client(root, state, "text: Hi.\n") as one:
+        answer = await one.request(
+            "initialize", protocolVersion=1, clientCapabilities={"fs": "yes", "terminal": 7},
+            clientInfo=[], later={"x": 1},
+        )  # fmt: skip
+        assert answer["protocolVersion"] == 1
+        with pytest.raises(RpcError, match="initialized already"):
+            await one.initialize()
+        assert (await one.turn(await one.new(), "Hello?"))["stopReason"] == "end_turn"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None, 7, [], {}, {"outcome": None}, {"outcome": {"outcome": "selected"}},
+        {"outcome": {"outcome": "selected", "optionId": "everything"}},
+        {"outcome": {"outcome": "cancelled"}},
+    ],
+)  # fmt: skip
+async def test_an_answer_that_is_none_leaves_the_question_open(
+    root: Path, state: Path, answer: Any
+) -> None:
+    async with client(root, state, EDIT) as one:
+        one.handlers["session/request_permission"] = lambda params: answer
+        await one.initialize()
+        session = await one.new()
+        prompt = one.ask(session, "be polite")
+        await one.until(lambda: one.asked("session/request_permission"))
+        listed = await one.request("_magy/interaction/list", sessionId=session)
+        (question,) = listed["interactions"]
+        assert "hello" in (root / "app.py").read_text()
+        await one.request(
+            "_magy/interaction/respond", sessionId=session, outcome="allow",
+            interactionId=question["interactionId"],
+        )  # fmt: skip
+        assert (await prompt)["stopReason"] == "end_turn"
+        assert "good morning" in (root / "app.py").read_text()
+
+
+async def test_an_answer_twice_and_late_changes_nothing(root: Path, state: Path) -> None:
+    async with client(root, state, EDIT) as one:
+        one.handlers["session/request_permission"] = lambda params: GONE
+        await one.initialize()
+        session = await one.new()
+        prompt = one.ask(session, "be polite")
+        (asked,) = await one.until(lambda: one.asked("session/request_permission"))
+        for option in ("refuse", "once", "refuse"):
+            outcome = {"outcome": "selected", "optionId": option}
+            one.send({"id": asked["id"], "result": {"outcome": outcome}})
+        assert (await prompt)["stopReason"] == "end_turn"
+        assert "hello" in (root / "app.py").read_text()
+        one.send({"id": asked["id"], "error": {"code": 1, "message": "late"}})
+        one.send({"id": "never-asked", "result": {}})
+        assert await one.request("session/list")
+
+
+async def test_a_wrong_answer_about_a_file_is_none(root: Path, state: Path) -> None:
+    async with client(root, state, EDIT) as one:
+        one.handlers["fs/read_text_file"] = lambda params: {"content": 7}
+        await one.initialize(**FS)
+        assert (await one.turn(await one.new(), "be polite"))["stopReason"] == "end_turn"
+        assert "good morning" in (root / "app.py").read_text()
