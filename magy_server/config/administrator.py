@@ -58,6 +58,12 @@ def check_locked(locked: Sequence[str], where: str) -> None:
             raise InvalidConfig(f"{where}: locked: there is no setting {key!r}.{hint}")
 
 
+def check_locks_nothing(values: Mapping[str, Any], where: str, above: Path | str) -> None:
+    """Raises InvalidConfig for a file below that of the administrator (`above`) which locks."""
+    if "locked" in values:
+        raise InvalidConfig(f"{where}: only the administrator's file, {above}, can lock settings.")
+
+
 def _keys(model: type[BaseModel]) -> Iterator[str]:
     for name, field in model.model_fields.items():
         yield name

@@ -25,24 +25,28 @@ PROJECT = (".claude/settings.json", ".claude/settings.local.json")
 
 def files(root: str | None) -> list[str]:
     """Returns the settings files: the user's, then those of a project."""
-    own = os.path.expanduser("~/.claude/settings.json")
-    return [own, *(os.path.join(root, name) for name in PROJECT if root)]
+    personal = os.path.expanduser("~/.claude/settings.json")
+    return [personal, *(os.path.join(root, name) for name in PROJECT if root)]
 
 
 def configured(settings: Settings, trusted: str | None) -> tuple[list[Hook], list[str]]:
     """Returns the hooks, and what is wrong with files that are there: a sentence each. `trusted` is
     the root of a project that is trusted."""
-    own = [
+    if not settings.claude_hooks:
+        return own(settings), []
+    foreign, problems = read(files(trusted))
+    return [*own(settings), *foreign], problems
+
+
+def own(settings: Settings) -> list[Hook]:
+    """Returns the hooks of the configuration."""
+    return [
         Hook(
             event=one.event, match=one.match, command=one.command, timeout=one.timeout,
             name=one.name or one.command, where="magy.toml",
         )
         for one in settings.hook
     ]  # fmt: skip
-    if not settings.claude_hooks:
-        return own, []
-    foreign, problems = read(files(trusted))
-    return [*own, *foreign], problems
 
 
 def unused(settings: Settings, root: str) -> list[str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
@@ -234,7 +234,7 @@ def _try_examples(source: str, settings: Settings) -> None:
 
 
 def _problem(item: dict[str, Any]) -> str:
-    where = ".".join(str(step) for step in item["loc"])
+    where = _place(item["loc"])
     if item["type"] != "extra_forbidden":
         return f"{where}: {item['msg']} (it is {item['input']!r})"
     model: type[BaseModel] = Settings
@@ -244,6 +244,17 @@ def _problem(item: dict[str, Any]) -> str:
     near = difflib.get_close_matches(str(item["loc"][-1]), model.model_fields, 1)
     known = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(model.model_fields)}"
     return f"unknown key {where!r}; {known}"
+
+
+def _place(steps: Sequence[str | int]) -> str:
+    """Returns the dotted key; entries of a list are counted from 1, as people count."""
+    found = ""
+    for step in steps:
+        if isinstance(step, int):
+            found += f" {step + 1}"
+        else:
+            found += f".{step}" if found else step
+    return found
 
 
 def _inner(annotation: Any) -> type[BaseModel] | None:
@@ -266,10 +277,7 @@ def _merge(above: Layer, layers: list[Layer], ignored: tuple[str, ...]) -> Loade
     for layer in (above, *layers):
         values = dict(layer.values)
         if layer is not above:
-            if "locked" in values:
-                raise InvalidConfig(
-                    f"{layer.name}: only the administrator's file, {above.name}, can lock settings."
-                )
+            administrator.check_locks_nothing(values, layer.name, above.name)
             values, lost = administrator.without_locked(values, locked)
             overruled += [f"{key} of {layer.name}" for key in lost]
         for key in _CAPS:

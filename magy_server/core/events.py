@@ -177,8 +177,13 @@ class Asked(Value):
     code: bool = False
 
 
+NOBODY = "nobody"
+"""Who answers where nobody can: a run without a terminal refuses."""
+
+
 class Answered(Value):
-    """Inbox. The first answer to a question; later ones are ignored. `reason` reaches the model."""
+    """Inbox. The first answer to a question; later ones are ignored. `reason` reaches the model.
+    `by`: the client, or `NOBODY`."""
 
     type: Literal["answered"] = "answered"
     id: str

@@ -230,7 +230,7 @@ def _command(resource: Resource, key: str, sources: Sequence[Ruleset]) -> Decisi
         found = [d for d in found if d.action != "allow"]
     denies = [(s, k, r) for s, k, r in rules if r.action == "deny" and r.pattern != "*"]
     for source, name, rule in sorted(denies, key=lambda d: _text(*d))[:1]:
-        why = f"cannot be checked against {_text(source, name, rule)}: ask"
+        why = f"Magy cannot tell whether {_text(source, name, rule)} applies: ask"
         found.append(Decision(action="ask", rule=why, firm=True))
     if not found:
         return Decision(action="ask", rule="a part that cannot be checked matches nothing: ask")

@@ -33,10 +33,13 @@ class Launch:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """`ended`: why the sandbox ended the program; "": it did not. `refused`: the hosts that it
-    wanted to reach and may not."""
+    wanted to reach and may not. `level`: the sandbox it ran in, with `network`: all, the listed
+    hosts or none."""
 
     ended: str = ""
     refused: Sequence[str] = ()
+    level: SandboxLevel = "off"
+    network: str = "all"
 
 
 class Prepared(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from magy_server.core.hooks import HookEvent
 from magy_server.core.policy.guardrails import Guardrail
@@ -197,6 +197,16 @@ class SandboxLimits(Given):
     )
 
 
+def _host(text: str) -> str:
+    """Returns an entry of the list of hosts as it is. Raises ValueError for an address."""
+    if not text.strip() or set(text) & set("/ @?#"):
+        host = text.partition("://")[2] or text
+        meant = host.strip().split("/")[0].rpartition("@")[2]
+        hint = f"; write {meant!r}" if meant else ""
+        raise ValueError(f"a host is written without scheme and path{hint}")
+    return text
+
+
 class SandboxSettings(Given):
     """A project's `magy.toml`, trusted or not, can only choose a stricter level, hide more and
     lower the limits; the rest is the user's."""
@@ -207,7 +217,7 @@ class SandboxSettings(Given):
         "workspace), `strict` (also, they reach only the hosts listed, and each asks), `isolated` "
         "(a temporary directory, no network, and no commands of agents).",
     )
-    hosts: list[str] = Field(
+    hosts: list[Annotated[str, AfterValidator(_host)]] = Field(
         default=[],
         description="The hosts that commands reach in the strict sandbox, by HTTP and HTTPS: "
         '`"pypi.org"`, `"*.npmjs.org"`, `"localhost:8080"`.',

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from magy_server.doctor import project
 from magy_server.doctor.finding import Around, Finding, note, ok, problem, warning
 
+if TYPE_CHECKING:
+    from magy_server.core.hooks import Hook
+
+_BUILTINS = frozenset({
+    "alias", "case", "cd", "command", "declare", "do", "echo", "eval", "exec", "exit", "export",
+    "false", "for", "function", "if", "let", "local", "printf", "pushd", "pwd", "read", "return",
+    "set", "source", "test", "time", "trap", "true", "type", "ulimit", "umask", "unset", "until",
+    "wait", "while",
+})  # fmt: skip
+"""Words of the shell that a command may begin with."""
 _MEND_FILE = "Correct it there; docs/reference/configuration.md has every key."
 
 
 def check(around: Around) -> list[Finding]:
-    from magy_server.config import layers
+    from magy_server.config import administrator, layers
 
     user, own = layers.config_dir() / "magy.toml", Path(around.root) / "magy.toml"
-    files = [("your settings", user)]
+    files = [("the administrator's", administrator.FILE)] if administrator.FILE.exists() else []
+    files.append(("your settings", user))
     if own != user:
         files.append(("the project's settings", own))
     findings = [_file(what, path) for what, path in files]
@@ -28,6 +41,7 @@ def _file(what: str, path: Path) -> Finding:
     from magy_server.config import layers
     from magy_server.core.errors import InvalidConfig
     from magy_server.core.spawn_settings import clamped
+    from magy_server.tools.watched_names import of_guardrails
 
     if not os.path.lexists(path):
         return ok(f"There is no {path} ({what}).")
@@ -39,6 +53,8 @@ def _file(what: str, path: Path) -> Finding:
     if said:
         what = f"{path} ({what}) sets values out of range: {' '.join(said)}"
         return note(what, "Magy uses the nearest allowed values; put them into the file.")
+    if unwatched := [*of_guardrails(found.guardrail)]:
+        return warning(f"{path} ({what}): {' '.join(unwatched)}", "Correct the name.")
     return ok(f"{path} ({what}) is readable.")
 
 
@@ -108,12 +124,34 @@ def agents(around: Around) -> list[Finding]:
 
 def hooks(around: Around) -> list[Finding]:
     from magy_server.config import hooks
+    from magy_server.tools.watched_names import of_hooks
 
     trusted = around.root if project.trusted(around) else None
     found, problems = hooks.configured(project.settings(around), trusted)
     mend = "Correct that file, or set `claude_hooks = false` in magy.toml."
     findings = [note(message, mend) for message in problems]
-    for where in dict.fromkeys(hook.where for hook in found):
-        there = [f"{hook.event} `{hook.name}`" for hook in found if hook.where == where]
-        findings.append(ok(f"Hooks of {where}: {', '.join(there)}."))
+    findings += [warning(f"{one}", "Correct the name.") for one in of_hooks(found)]
+    for hook in found:
+        which = f" for {hook.match}" if hook.match not in ("", "*") else ""
+        what = f"{hook.event}{which}: `{hook.name}` ({hook.where})"
+        if missing := _missing(hook.command, around):
+            why = "before each call the person is asked instead" if _guards(hook) else "it fails"
+            mend = "Install that program, or correct the hook's command."
+            findings.append(warning(f"{what}: there is no program {missing!r}; {why}.", mend))
+        else:
+            findings.append(ok(f"{what}."))
     return findings or [ok("There are no hooks here.")]
+
+
+def _guards(hook: Hook) -> bool:
+    return hook.event == "PreToolUse" and not hook.foreign
+
+
+def _missing(command: str, around: Around) -> str:
+    """Returns the program that a hook's command begins with, if there is none; "" where it is, or
+    where only a shell can tell."""
+    word = command.split()[0] if command.split() else ""
+    if not word or set(word) & set("\"'`$(){}[]<>|&;=~*?!\\#:") or word in _BUILTINS:
+        return ""
+    found = shutil.which(os.path.join(around.root, word) if "/" in word else word)
+    return "" if found else word

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from magy_server import own_files
 from magy_server.core.errors import MagyError, ToolError
 from magy_server.core.events import Finished
 from magy_server.core.ports import Files
@@ -49,6 +50,7 @@ async def supervised(call: Call, tool: Tool, context: RunContext, results: Resul
         if not (text := no_room(error)):
             LOG.exception("%s failed", call.name)
             text = f"{call.name} failed inside Magy: {type(error).__name__}: {error}"
+            text += own_files.advice()
         return await failed(context, "failed", text)
     context.events.extend(result.events)
     return completed(context, result)

@@ -26,7 +26,8 @@ async def judge(session: Session, world: World, features: Features, call: Call) 
     """What to append: `Judged`, and with it the question, or the end of a call that may not run."""
     tool = world.tools.get(call.name)
     if tool is None or not offered(session, call.name):
-        return _impossible(call, _unknown(session, call.name))
+        why = await _withheld(session, world, tool) if tool else _unknown(session, call.name)
+        return _impossible(call, why)
     try:
         facts, blobs = await facts_of(session, world, features, tool, call)
     except ToolError as error:
@@ -117,6 +118,15 @@ def _impossible(call: Call, problem: str) -> Write:
 def offered(session: Session, name: str) -> bool:
     briefing = session.state.conversation.briefing
     return briefing is not None and any(section.name == name for section in briefing.tools)
+
+
+async def _withheld(session: Session, world: World, tool: Tool) -> str:
+    """Returns why the model is not shown a tool that there is."""
+    for level in (await law(session, world)).levels:
+        for source in level.sources:
+            if permit.withholds([source], tool.key, tool.name):
+                return f"The tool {tool.name!r} is switched off here ({source.source}). Do without."
+    return _unknown(session, tool.name)
 
 
 def _unknown(session: Session, name: str) -> str:

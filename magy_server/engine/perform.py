@@ -8,7 +8,16 @@ from dataclasses import replace
 from os.path import relpath
 
 from magy_server.core.errors import ProposedElsewhere, ToolError
-from magy_server.core.events import Admitted, CancelAsked, Ended, Event, Finished, Replied
+from magy_server.core.events import (
+    NOBODY,
+    Admitted,
+    Answered,
+    CancelAsked,
+    Ended,
+    Event,
+    Finished,
+    Replied,
+)
 from magy_server.core.prompting.compaction import due
 from magy_server.core.reviews.review_events import Noted
 from magy_server.core.state.state import State
@@ -137,8 +146,7 @@ class Performer:
             for id in calls:
                 call = now.turn.calls.get(id) if now.turn else None
                 if call and call.open and call.answered:
-                    reason = call.answered.reason
-                    text = f"{REFUSED} Reason: {reason}" if reason else REFUSED
+                    text = _refusal(call.answered)
                     events.append(Finished(call=id, status="denied", for_model=text))
             return Write(events) if events else None
 
@@ -280,6 +288,13 @@ class Performer:
             note = Noted(id=f"late/{id}", text=f"Your call {call.call.name} was stopped. {text}")
             write = Write([made, note], during=before)
             await self._session.append(lambda now: write)
+
+
+def _refusal(answered: Answered) -> str:
+    """Returns what the model is told."""
+    if answered.by == NOBODY:
+        return f"Not allowed. {answered.reason}"
+    return f"{REFUSED} Reason: {answered.reason}" if answered.reason else REFUSED
 
 
 def _said_so_far(

@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from magy_server import own_files
 from magy_server.core.agents.tree import Stream, stream_of
 from magy_server.core.errors import Conflict, MagyError, NotFound, StoreError
 from magy_server.core.events import Admitted, Ended, Event, Exited, Resumed
@@ -193,7 +194,7 @@ class Runner:
             said = f"Magy failed: {type(cause).__name__}: {cause}"
             if tries := self._features.supervisor.tries(session):
                 said += f". Magy restarted it {tries} times, and it failed each time."
-            await self._end(session, said)
+            await self._end(session, said + own_files.advice())
 
     async def _end(self, session: Session, said: str) -> None:
         """The end of its turn, or of what it was about to begin."""

@@ -64,15 +64,26 @@ async def tried(
     return Trial(
         facts,
         decision,
-        [(one.source, _alone(one, tool, facts, arguments)) for one in sources],
+        _by_source(sources, tool, facts, arguments),
         not permit.withholds(sources, tool.key, tool.name),
         [f"{grant.key} {grant.pattern}" for grant in lasting],
     )
 
 
+def _by_source(
+    sources: Sequence[Ruleset], tool: Tool, facts: Facts, arguments: Mapping[str, Any]
+) -> list[tuple[str, Decision | None]]:
+    """A file's rules and its guardrails are one source to people."""
+    found: dict[str, list[Decision]] = {}
+    for one in sources:
+        found.setdefault(one.source, []).extend(_alone(one, tool, facts, arguments))
+    return [(source, permit.strictest(said) if said else None) for source, said in found.items()]
+
+
 def _alone(
     source: Ruleset, tool: Tool, facts: Facts, arguments: Mapping[str, Any]
-) -> Decision | None:
+) -> list[Decision]:
+    """Returns what a source says by itself, or []: nothing."""
     call = said(tool.name, arguments)
     found = permit.decide(facts, tool.key, tool.effect, [source], call=call)
-    return found if found.rule.startswith(source.source) or source.source in found.rule else None
+    return [found] if source.source in found.rule else []

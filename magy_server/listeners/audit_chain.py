@@ -84,12 +84,12 @@ class Chain:
             if self._file is not None:
                 os.close(self._file)
                 self._file = None
-            before = self._read_last(newest) if newest else (0, NONE)
+            before = self._read_last()
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
             self._file = os.open(_path(self._directory, day), flags, 0o600)
             self._day, self._last, self._end = day, before, os.fstat(self._file).st_size
         elif os.fstat(self._file).st_size != self._end:
-            self._last = self._read_last(day)
+            self._last = self._read_last()
 
     def _is_there(self) -> bool:
         """Whether the file that is open is still the one in the directory."""
@@ -101,18 +101,20 @@ class Chain:
         own = os.fstat(self._file)
         return (there.st_dev, there.st_ino) == (own.st_dev, own.st_ino)
 
-    def _read_last(self, day: str) -> tuple[int, str]:
-        """Number and hash of the last line of a file; what was cut off counts as a line."""
-        with open(_path(self._directory, day), "rb") as file:
-            lines = _from_end(file.fileno())
-            raw = next(lines, b"")
-            if not raw:
-                return 0, NONE
-            number = _number(raw)
-            for line in lines if number is None else ():
-                if (number := _number(line)) is not None:
-                    break
-            return number or 0, digest(raw)
+    def _read_last(self) -> tuple[int, str]:
+        """Number and hash of the last line of all; what was cut off counts as a line."""
+        for day in reversed(_days(self._directory)):
+            with open(_path(self._directory, day), "rb") as file:
+                lines = _from_end(file.fileno())
+                raw = next(lines, b"")
+                if not raw:
+                    continue
+                number = _number(raw)
+                for line in lines if number is None else ():
+                    if (number := _number(line)) is not None:
+                        break
+                return number or 0, digest(raw)
+        return 0, NONE
 
     def _write(self, lines: Sequence[Mapping[str, Any]]) -> None:
         assert self._file is not None
@@ -138,7 +140,8 @@ def _path(directory: str, day: str) -> str:
 
 def _days(directory: str) -> list[str]:
     try:
-        names = os.listdir(directory)
+        with os.scandir(directory) as found:
+            names = [one.name for one in found if one.is_file(follow_symlinks=False)]
     except FileNotFoundError:
         return []
     days = [name[6:-6] for name in names if name.startswith("audit-") and name.endswith(".jsonl")]

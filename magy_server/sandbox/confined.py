@@ -46,7 +46,7 @@ def confine(
     argv = [*joined, *line, *through, *limits.first(asked.limits), *launch.argv]
     env = _inside(launch.env, confined, network)
     absent = mounts.absent(launch.root)
-    return _Confined(argv, env, seccomp, network, group, asked.limits, absent)
+    return _Confined(argv, env, confined, seccomp, network, group, asked.limits, absent)
 
 
 def _wish(launch: Launch, confined: Confinement, asked: SandboxSettings, home: str) -> mounts.Wish:
@@ -68,6 +68,7 @@ class _Confined:
         self,
         argv: Sequence[str],
         env: Mapping[str, str],
+        confined: Confinement,
         seccomp: IO[bytes] | None,
         network: _Network | None,
         group: control_groups.ControlGroup | None,
@@ -76,6 +77,7 @@ class _Confined:
     ) -> None:
         self.argv = argv
         self.env = env
+        self._confined = confined
         self._network = network
         self._group = group
         self._files = [file for file in (seccomp, network and network.inside) if file]
@@ -103,7 +105,7 @@ class _Confined:
         for path in self._absent:
             with suppress(OSError):
                 os.remove(path)
-        return Outcome(ended, refused)
+        return Outcome(ended, refused, self._confined.level, self._confined.network)
 
     def _let_go(self) -> None:
         for file in self._files:

@@ -168,3 +168,25 @@ def test_a_wrong_configuration_is_said_before_anything_is_made(magy: Magy) -> No
     assert done.returncode == 2
     assert "unknown key 'modle'" in done.stderr
     assert not magy.state.exists()
+
+
+def test_check_says_what_a_run_would_refuse(magy: Magy) -> None:
+    (magy.root / "magy.toml").write_text('locked = ["bypass"]\n')
+    done = magy("config", "check")
+    assert done.returncode == 2 and "only the administrator's file" in done.stdout
+    (magy.root / "magy.toml").write_text('[sandbox]\nhosts = ["https://pypi.org/simple"]\n')
+    done = magy("config", "check")
+    assert done.returncode == 2 and "sandbox.hosts 1: " in done.stdout
+    assert "without scheme and path; write 'pypi.org'" in done.stdout
+
+
+def test_check_names_what_watches_nothing(magy: Magy) -> None:
+    rail = '[[guardrail]]\ntool = "%s"\naction = "block"\npattern = "x"\n'
+    hook = '[[hook]]\nevent = "PreToolUse"\nmatch = "%s"\ncommand = "true"\n'
+    config = magy.root / "magy.toml"
+    config.write_text(rail % "bsh" + hook % "write_file|edit_fil")
+    shown = magy("config", "check").stdout
+    assert "guardrail 1 watches nothing: there is no tool 'bsh'; did you mean 'bash'?" in shown
+    assert "hook `true`, `match`: there is no tool 'edit_fil'; did you mean 'edit_file'?" in shown
+    config.write_text(rail % "mcp__git__log" + hook % "write_file|edit*")
+    assert f"{config} is right" in magy("config", "check").stdout

@@ -119,7 +119,8 @@ def test_all_rules_are_listed_by_source(magy: Magy) -> None:
 
 
 def test_the_audit_is_verified_and_a_change_in_it_is_named(magy: Magy) -> None:
-    assert "There is no audit" in magy("audit", "verify").stdout
+    done = magy("audit", "verify")
+    assert "There is no audit" in done.stdout and done.returncode == 1, "a script must not go on"
     magy.script('call: bash {"command": "ls"}\n---\ntext: Done.\n')
     magy("run", "look")
     magy("run", "look again")

@@ -98,7 +98,7 @@ def test_without_a_terminal_a_question_is_refused_with_the_rule_that_asks(magy: 
     magy.script(EDIT)
     done = magy("run", "edit")
     assert done.returncode == 3
-    assert "Nobody can answer" in done.stdout, "the model is told"
+    assert "Not allowed. Nobody can answer" in done.stdout, "the model is told"
     assert "refused, because without a terminal there is nobody to ask: " in done.stderr
     assert "magy.toml: edit" in done.stderr
     assert "--bypass" in done.stderr

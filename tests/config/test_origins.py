@@ -107,14 +107,14 @@ def test_a_provider_named_like_the_beginning_of_another_is_its_own(tmp_path: Pat
     [
         ("limits = 3", "limits: Input should be"),
         ("provider = 3", "provider: Input should be"),
-        ("[[provider]]\nkind = 'openai'\n", "provider.0.name: Field required"),
+        ("[[provider]]\nkind = 'openai'\n", "provider 1.name: Field required"),
         (
             "[[provider]]\nname = 'x'\nkind = 'openai'\n[provider.about.'gpt.1']\nwindw = 1\n",
-            "unknown key 'provider.0.about.gpt.1.windw'; did you mean 'window'?",
+            "unknown key 'provider 1.about.gpt.1.windw'; did you mean 'window'?",
         ),
         (
             "[[provider]]\nname = 'x'\nkind = 'openai'\n[provider.about.window.b]\nc = 1\n",
-            "unknown key 'provider.0.about.window.b'; known are window",
+            "unknown key 'provider 1.about.window.b'; known are window",
         ),
         ("[modle]\n", "unknown key 'modle'; did you mean 'model'?"),
         ("[model]\ndefalt = ''\n[edits]\nreveiw = ''\n", "'default'? unknown key 'edits.reveiw';"),

@@ -72,7 +72,7 @@ def test_what_does_not_match_is_left_to_the_rules(line: str) -> None:
 def test_what_cannot_be_checked_is_asked_of_a_person() -> None:
     decision = judged("$(echo rm) -rf build", RM, bypass=True)
     assert (decision.action, decision.firm) == ("ask", True)
-    assert "cannot be checked against magy.toml: guardrail shell" in decision.rule
+    assert "Magy cannot tell whether magy.toml: guardrail shell" in decision.rule
 
 
 def test_neither_bypass_nor_what_is_remembered_answers_a_flag() -> None:
@@ -175,8 +175,8 @@ def read(tmp_path: Path, text: str, *, trusted: bool = True) -> layers.Loaded:
         ('action = "block"\npattern = "rm"\nexamples = { match = ["ls"] }', "must match 'ls'"),
         ('action = "block"\npattern = "rm"\nexamples = { not_match = ["rm"] }', "must not match"),
         ('action = "block"\nexamples = { match = ["ls"] }', "`examples` tell of a `pattern`"),
-        ('action = "deny"', "guardrail.1.action"),
-        ('tool = "bash"', "guardrail.1.action"),
+        ('action = "deny"', "guardrail 2.action"),
+        ('tool = "bash"', "guardrail 2.action"),
         ('action = "flag"\nmesage = "x"', "did you mean 'message'?"),
     ],
 )
@@ -189,7 +189,7 @@ def test_a_wrong_guardrail_names_file_and_place(
         read(tmp_path, text, trusted=trusted)
     assert said in error.value.message
     assert error.value.message.startswith(str(tmp_path / "magy.toml"))
-    assert "guardrail 2 (" in error.value.message or "guardrail.1" in error.value.message
+    assert "guardrail 2" in error.value.message
 
 
 @pytest.mark.req("A114")

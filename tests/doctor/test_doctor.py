@@ -144,6 +144,24 @@ async def test_a_wrong_settings_file_is_named_with_the_key(
     assert seen.code == 1
 
 
+async def test_a_hook_or_a_guardrail_that_watches_nothing_is_named(machine: Machine) -> None:
+    machine.script()
+    machine.settings(
+        '[[guardrail]]\ntool = "bsh"\naction = "flag"\npattern = "x"\n'
+        '[[hook]]\nevent = "PreToolUse"\nmatch = "edit_fil"\ncommand = "no-such-guard --all"\n'
+        '[[hook]]\nevent = "Stop"\ncommand = "echo done"\n'
+    )
+    seen = await machine.doctor()
+    (rail,) = seen.of("configuration", "warning")
+    assert "guardrail 1 watches nothing: there is no tool 'bsh'; did you mean 'bash'?" in rail
+    name, program = seen.of("hooks", "warning")
+    assert "there is no tool 'edit_fil'; did you mean 'edit_file'?" in name
+    assert "PreToolUse for edit_fil: `no-such-guard --all` (magy.toml): there is no program" in (
+        program
+    )
+    assert seen.of("hooks", "ok")[0].startswith("Stop: `echo done` (magy.toml).")
+
+
 async def test_a_settings_file_that_is_not_text(machine: Machine) -> None:
     (machine.config / "magy.toml").write_bytes(b"\xff\xfe\x00[model]")
     assert "cannot be read" in (await machine.doctor()).bad["configuration"]

@@ -55,7 +55,7 @@ async def test_a_project_that_nobody_trusts_may_block_flag_and_disable(
         blocked, *_, gone = one.outputs()
         assert "Delete files one by one." in blocked
         assert "Do it another way, or ask the user." in blocked
-        assert "no tool 'web_search'" in gone
+        assert f"'web_search' is switched off here ({root}/magy.toml (not trusted))" in gone
     there = {path.name for path in root.iterdir()}
     assert there >= {"flagged", "plain"} and "made" not in there
 

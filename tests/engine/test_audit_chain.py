@@ -44,6 +44,18 @@ def test_what_was_written_holds(tmp_path: Path) -> None:
     assert all(file.stat().st_mode & 0o777 == 0o600 for file in files)
 
 
+def test_what_only_looks_like_a_file_of_the_audit_breaks_nothing(tmp_path: Path) -> None:
+    directory = tmp_path / "audit"
+    made(directory)
+    (directory / "audit-20261127.jsonl").touch()
+    (directory / "audit-20261128.jsonl").mkdir()
+    chain = Chain(str(directory))
+    chain.append(DAYS[-1], [{"event": "judged", "n": 16}])
+    chain.close()
+    found = checked(directory)
+    assert (found.lines, found.broken, list(found.notes)) == (16, "", [])
+
+
 def changed(file: Path, change: Callable[[list[bytes]], list[bytes]]) -> None:
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(change(lines)))

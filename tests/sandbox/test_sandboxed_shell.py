@@ -160,6 +160,17 @@ async def test_a_gate_that_stays_shut_runs_nothing(shell: Shell) -> None:
     assert not Path(f"/proc/{command.group}").exists()
 
 
+async def test_whose_walls_a_command_met_is_said(shell: Shell) -> None:
+    """A model that sees only "Read-only file system" tries to mend the disk."""
+    result = await shell.bash("touch /usr/made")
+    assert "Read-only file system" in result.for_model
+    assert result.for_model.endswith(
+        "[The command ran in the standard sandbox, which writes only in the workspace and in its "
+        "temporary directory (sandbox.writable).]"
+    )
+    assert "sandbox" not in (await shell.bash("false")).for_model
+
+
 async def test_why_the_sandbox_ended_it_is_said(shell: Shell) -> None:
     shell.machine.set("standard", limits={"memory_mb": 150})
     result = await shell.bash("python3 -c 'x = bytearray(500 << 20); import time; time.sleep(60)'")

@@ -171,7 +171,9 @@ class ClosedQuestion(Wire):
     outcome: Literal["allowed", "refused"]
     reason: str
     scope: Literal["once", "session", "project"]
-    by: str = Field(description="`client.name` of the client that answered")
+    by: str = Field(
+        description="`client.name` of the client that answered; `nobody` where nobody could"
+    )
 
 
 class Mail(Wire):

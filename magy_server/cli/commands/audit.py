@@ -30,7 +30,7 @@ async def verified(options: Options, app: Composition) -> int:
     else:
         screen = Screen(output)
         await screen.write(_lines(found, directory, options.expect if missing else ""))
-    return exit_codes.ERROR if found.broken or missing else exit_codes.DONE
+    return exit_codes.ERROR if found.broken or missing or not found.lines else exit_codes.DONE
 
 
 def _directory(options: Options) -> Path:

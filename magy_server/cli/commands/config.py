@@ -17,7 +17,7 @@ from magy_server.cli.composition import Composition
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.terminal import Screen, standard_output
 from magy_server.cli.screen.text import Marks, Span, record, width_of
-from magy_server.config import administrator, layers
+from magy_server.config import administrator, hooks, layers
 from magy_server.config.layers import Loaded
 from magy_server.config.trust import files_hash
 from magy_server.core.errors import InvalidConfig, NotTrusted, StoreError
@@ -90,12 +90,17 @@ async def _check(screen: Screen, file: str | None, root: str) -> int:
             spans.append((f"{screen.marks.skipped} {one_line(str(path))} does not exist\n", "dim"))
             continue
         try:
-            found = layers.validate(layers.read(path))
+            layer = layers.read(path)
+            found = layers.validate(layer)
+            if path != administrator.FILE:
+                administrator.check_locks_nothing(layer.values, layer.name, administrator.FILE)
         except InvalidConfig as error:
             wrong = True
             spans.append((f"{screen.marks.failed} {one_line(error.message)}\n", "red"))
         else:
-            spans += _right(one_line(str(path)), clamped(found.spawn)[1], screen.marks)
+            spans += _right(one_line(str(path)), found, screen.marks)
+    if not wrong and file is None:
+        layers.load(root, trusted=False, options={})  # what is wrong only together
     await screen.write(spans)
     return exit_codes.USAGE if wrong else exit_codes.DONE
 
@@ -106,11 +111,25 @@ def _files(root: str) -> list[Path]:
     return [*above, layers.config_dir() / FILE, Path(root) / FILE]
 
 
-def _right(path: str, remarks: Sequence[str], marks: Marks) -> list[Span]:
-    if not remarks:
+def _right(path: str, found: Settings, marks: Marks) -> list[Span]:
+    from magy_server.tools.watched_names import of_guardrails, of_hooks
+
+    remarks = clamped(found.spawn)[1]
+    unwatched = [*of_guardrails(found.guardrail), *of_hooks(hooks.own(found))]
+    if not remarks and not unwatched:
         return [(marks.done, "green"), (f" {path} is right\n", "")]
-    head = f"{marks.notice} {path} sets values out of range; the nearest allowed value applies:\n"
-    return [(head, "yellow"), *((f"  {one_line(remark)}\n", "yellow") for remark in remarks)]
+    spans: list[Span] = []
+    if remarks:
+        head = f"{path} sets values out of range; the nearest allowed value applies:"
+        spans += _noticed(head, remarks, marks)
+    if unwatched:
+        spans += _noticed(f"{path} watches what is not there:", unwatched, marks)
+    return spans
+
+
+def _noticed(head: str, remarks: Sequence[str], marks: Marks) -> list[Span]:
+    lines = [f"{marks.notice} {head}", *(f"  {one_line(remark)}" for remark in remarks)]
+    return [(f"{line}\n", "yellow") for line in lines]
 
 
 async def _trust(screen: Screen, app: Composition, root: str, *, trusted: bool) -> int:

@@ -71,7 +71,10 @@ async def listed(options: Options, app: Composition) -> int:
         dumped = [one.model_dump(mode="json", exclude_defaults=True) for one in found]
         await output.write(record({"sources": dumped}))
     else:
-        await Screen(output).write([span for one in found for span in _source(one)])
+        names = dict.fromkeys(one.source for one in found)
+        parts = ((name, [one for one in found if one.source == name]) for name in names)
+        spans = [span for name, some in parts for span in _source(name, some)]
+        await Screen(output).write(spans)
     return exit_codes.DONE
 
 
@@ -154,14 +157,15 @@ def _as_json(tool: Tool, trial: Trial) -> Mapping[str, Any]:
     }
 
 
-def _source(one: Ruleset) -> list[Span]:
-    spans: list[Span] = [(f"{one_line(one.source)}\n", "bold")]
-    for key, rules in one.keys.items():
+def _source(name: str, parts: Sequence[Ruleset]) -> list[Span]:
+    """The rules of a file, and its guardrails, are two parts of one source."""
+    spans: list[Span] = [(f"{one_line(name)}\n", "bold")]
+    for key, rules in [pair for one in parts for pair in one.keys.items()]:
         for rule in rules:
             pattern = "" if rule.bare else f" {one_line(rule.pattern)}"
             action = (f"  {rule.action:<6}", STYLE[rule.action])
             spans += [action, (f"{key}{pattern}\n", "")]
-    for rail in one.guardrails:
+    for rail in [rail for one in parts for rail in one.guardrails]:
         message = f"  # {one_line(rail.message)}" if rail.message else ""
         spans += [(f"  {one_line(rail.text)}", ""), (f"{message}\n", "dim")]
     return spans

@@ -16,6 +16,7 @@ from magy_server.cli.screen.tool_calls import ONCE, is_about_agents
 from magy_server.cli.turn.watched_children import WatchedChildren
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import MagyError, StoreUnavailable
+from magy_server.core.events import NOBODY
 from magy_server.core.text.sanitizing import one_line
 from magy_server.core.updates import Update
 from magy_server.engine.session import Session
@@ -26,7 +27,7 @@ TICK = 1.0
 """Seconds between two looks at the clock while nothing comes."""
 BUDGET = 64 * 1024
 BY = "magy run"
-NOBODY = (
+UNATTENDED = (
     "Nobody can answer: Magy runs without a terminal. Do without this, and say at the end what "
     "you could not do."
 )
@@ -261,9 +262,11 @@ class Watch:
 
     async def _nobody(self, id: str, question: Mapping[str, Any]) -> None:
         self.unasked.append(question["rule"])
-        await self._answer(id, allow=False, reason=NOBODY)
+        await self._answer(id, allow=False, reason=UNATTENDED, by=NOBODY)
 
-    async def _answer(self, id: str, *, allow: bool, reason: str = "", scope: Any = "once") -> None:
+    async def _answer(
+        self, id: str, *, allow: bool, reason: str = "", scope: Any = "once", by: str = BY
+    ) -> None:
         session = self._questions.pop(id, {}).get("sessionId")
         self._current = ""
         self._wake.set()  # the next one may be open already
@@ -271,7 +274,7 @@ class Watch:
             self._keyboard.rest()
         try:
             answered = await self._service.answer(
-                session or self._id, id, allow=allow, reason=reason, scope=scope, by=BY
+                session or self._id, id, allow=allow, reason=reason, scope=scope, by=by
             )
         except MagyError as error:
             await self._printer.say([(f"{error.message}\n", "red")])

@@ -136,7 +136,8 @@ def verdicts(
                 yield Decision(action="deny", rule=rule)
         elif any(resource.opaque for resource in facts.resources):
             # It may be one of those: bypass must not answer that.
-            yield Decision(action="ask", rule=f"cannot be checked against {rule}: ask", firm=True)
+            unclear = f"Magy cannot tell whether {rule} applies: ask"
+            yield Decision(action="ask", rule=unclear, firm=True)
 
 
 def disables(rails: Iterable[Guardrail], tool: str, key: str) -> bool:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from magy_server.core import tool as tools
 from magy_server.core.errors import ToolError
+from magy_server.core.sandbox import Outcome as Confined
 from magy_server.core.sandbox import Sandbox
 from magy_server.core.text.sanitizing import LINE, shortened
 from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext
@@ -25,6 +26,11 @@ from magy_server.tools.tracking.worktree import Around, Outcome, Worktrees
 
 CallId = Annotated[str, "The id that bash gave for the command"]
 PAGE = 8_000
+_NO_NETWORK = (
+    "Network is unreachable", "ould not resolve host", "Temporary failure in name resolution",
+    "Name or service not known",
+)  # fmt: skip
+"""What programs say without a network."""
 HASTE = 5.0
 """Seconds to find out what a command changed that a person stopped."""
 
@@ -225,11 +231,25 @@ async def _ended(ctx: ToolContext, running: Command, limit: Limit, late: bool) -
             "(sandbox.hosts).]"
         )
     text = output.summary(ctx.call).rstrip("\n") or "(no output)"
+    if running.code:
+        advice += _walls(running.sandboxed, text)
     return Result(
         for_model=f"[{status}]\n{text}{advice}",
         ok=running.code == 0 and not late,
         output=await asyncio.to_thread(output.stored) if output.chars > SHOWN else None,
     )
+
+
+def _walls(sandboxed: Confined, text: str) -> str:
+    """Returns what to tell about a sandbox whose walls a command seems to have met."""
+    if sandboxed.level == "off":
+        return ""
+    said = ""
+    if "Read-only file system" in text:
+        said = "writes only in the workspace and in its temporary directory (sandbox.writable)"
+    elif sandboxed.network == "none" and any(sign in text for sign in _NO_NETWORK):
+        said = "has no network"
+    return f"\n[The command ran in the {sandboxed.level} sandbox, which {said}.]" if said else ""
 
 
 def _bash_output(processes: Processes) -> Tool:

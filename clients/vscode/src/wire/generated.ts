@@ -466,7 +466,7 @@ export interface ClosedQuestion {
   outcome: "allowed" | "refused";
   reason: string;
   scope: "once" | "session" | "project";
-  /** `client.name` of the client that answered */
+  /** `client.name` of the client that answered; `nobody` where nobody could */
   by: string;
 }
 
