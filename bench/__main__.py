@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bench import (
+    acp,
     activation,
     children,
     completions,
@@ -43,6 +44,7 @@ TOPICS: Mapping[str, Sequence[Callable[[Run], Row]]] = {
     "early": early.ROWS,
     "children": children.ROWS,
     "completions": completions.ROWS,
+    "acp": acp.ROWS,
     "emacs": emacs.ROWS,
     "vscode": (*vscode.ROWS, *activation.ROWS),
     "modules": modules.ROWS,

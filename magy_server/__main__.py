@@ -91,7 +91,7 @@ def _main(arguments: Sequence[str] | None) -> int:
 
             return examine(as_json=chosen.json)
         case "acp":
-            return _acp()
+            return _acp(draft=chosen.acp_v2)
         case "demo":
             from magy_server.demo import demo as show
 
@@ -186,7 +186,7 @@ def _examine() -> Examine:
     return examination
 
 
-def _acp() -> int:
+def _acp(*, draft: bool) -> int:
     from magy_server.jsonrpc.descriptors import claim
 
     stdin, stdout = claim()
@@ -198,7 +198,7 @@ def _acp() -> int:
 
         return compose
 
-    return run(composition, _scratch, _examine, stdin, stdout)
+    return run(composition, _scratch, _examine, stdin, stdout, draft=draft)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+WIDE = 100
+"""Characters of a line."""
 Schema = Mapping[str, Any]
 SCHEMAS = Path(__file__).parent / "schemas"
 ROOTS = {
@@ -44,11 +46,13 @@ def schema(version: int) -> Schema:
 def module(version: int) -> Iterator[str]:
     """The whole file, as parts."""
     yield f'"""What clients send by version {version} of the Agent Client Protocol."""\n'
-    yield "# fmt: off\n# ruff: noqa: I001\n"
+    models = [*_Models(schema(version)["$defs"]).all(ROOTS[version])]
+    wide = any(len(line) > WIDE for model in models for line in model.splitlines())
+    yield f"# fmt: off\n# ruff: noqa: {'E501, ' * wide}I001\n"
     yield "from __future__ import annotations\n"
     yield "from typing import Any, Literal\n"
     yield "from magy_server.acp.shapes import Lax, Sent\n"
-    yield from _Models(schema(version)["$defs"]).all(ROOTS[version])
+    yield from models
 
 
 class _Models:

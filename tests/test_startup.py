@@ -93,3 +93,24 @@ async def test_the_engine_is_loaded_when_the_client_is_ready(tmp_path: Path) -> 
         sessions = await client.request("magy/session/list", {"cwd": str(tmp_path)})
         assert sessions["sessions"] == []
         assert "sqlite3" in imported(client.stderr.decode())
+
+
+def test_an_acp_client_is_answered_before_the_engine_is_loaded(tmp_path: Path) -> None:
+    """All that is imported until a client that only says hello has gone."""
+    hello = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}\n'
+    command = [sys.executable, "-X", "importtime", "-m", "magy_server", "acp"]
+    env = {**os.environ, "MAGY_STATE_DIR": str(tmp_path), "MAGY_CONFIG_DIR": str(tmp_path)}
+    run = subprocess.run(command, input=hello, capture_output=True, env=env, check=True)
+    assert b'"agentInfo":{"name":"magy"' in run.stdout
+    loaded = set(IMPORT_TIME.findall(run.stderr.decode()))
+    assert "magy_server.acp.door" in loaded
+    assert not loaded & {"magy_server.app", "magy_server.api.service", "magy_server.core.permit"}
+    assert not imported(run.stderr.decode()) & (SDKS | ENGINE_ROOM | {"pygls", "lsprotocol"})
+
+
+def test_other_doors_load_nothing_of_acp() -> None:
+    doors = "magy_server.lsp.connect, magy_server.lsp.front_door, magy_server.cli.dispatch"
+    code = f"import sys, magy_server.app, {doors}\nprint(*sys.modules)"
+    modules = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    assert "magy_server.lsp.connect" in modules
+    assert not [one for one in modules if one.startswith("magy_server.acp")]

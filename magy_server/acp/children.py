@@ -21,12 +21,13 @@ SHOWN = 8_000
 
 
 class Child:
-    """One child, as a call. `of`: what `magy/child/changed` says of it."""
+    """One child, as a call. `of`: what `magy/child/changed` says of it; `introduces`: the update
+    that tells of a call for the first time."""
 
-    def __init__(self, of: Mapping[str, Any]) -> None:
+    def __init__(self, of: Mapping[str, Any], introduces: str) -> None:
+        self._kind = introduces
         self._id = f"child:{of['sessionId']}"
         self._done = ""
-        self._told = False
         self._of = of
 
     def changed(self, of: Mapping[str, Any]) -> Json:
@@ -47,7 +48,7 @@ class Child:
 
     def _call(self) -> Json:
         of = self._of
-        kind, self._told = ("tool_call_update" if self._told else "tool_call"), True
+        kind, self._kind = self._kind, "tool_call_update"
         title = f"{of['agent']}: {of['name']}" if of["name"] else of["agent"]
         said = self._done or of["said"]
         return {

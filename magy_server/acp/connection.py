@@ -65,14 +65,13 @@ class LineDecoder:
 
 
 class Connection(Peer):
-    """One client, which `open` gives what it may ask."""
+    """One client, which `open` gives what it may ask once it is initialized."""
 
     cancelling, cancelled_id = "$/cancel_request", "requestId"
     batches = "ACP has no batches"
 
     def __init__(self, outbox: Outbox) -> None:
         super().__init__(outbox, LineDecoder())
-        self.initialized = False
         self._custom: Custom | None = None
 
     def open(self, methods: Mapping[str, Handler], custom: Custom) -> None:
@@ -103,7 +102,7 @@ class Connection(Peer):
         params = message.get("params")
         if problem := self._crowded(id):
             self._error(id, *problem)
-        elif not self.initialized and method != "initialize":
+        elif self._custom is None and method != "initialize":
             self._error(id, INVALID_REQUEST, f"{method} came before initialize.")
         elif params is not None and type(params) is not dict:
             self._error(id, INVALID_PARAMS, f"{method}: params must be an object.")
@@ -113,7 +112,7 @@ class Connection(Peer):
     def _notification(self, method: str, message: dict[str, Any]) -> None:
         if method == self.cancelling:
             self._cancel(message)
-        elif self.initialized and (method in self.methods or method.startswith("_magy/")):
+        elif self._custom and (method in self.methods or method.startswith("_magy/")):
             self._hear_of(method, message)
 
     async def _late(self, method: str, params: dict[str, Any]) -> Any:

@@ -7,41 +7,41 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from magy_server.acp import v1
+from magy_server.acp.shapes import Sent
 from magy_server.core.errors import InvalidRequest
 from magy_server.regex import regex
 
 Json = dict[str, Any]
-PromptBlock = (
-    v1.TextContent | v1.ImageContent | v1.AudioContent | v1.ResourceLink | v1.EmbeddedResource
-)
 _NONE = "/dev/null"
 _HUNK = regex(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@.*$", re.MULTILINE)
 _FILE = regex(r"^--- (.*)\n\+\+\+ (.*)\n", re.MULTILINE)
 
 
-def prompt(blocks: Sequence[PromptBlock]) -> list[Json]:
-    """Returns the content of `magy/session/prompt`. Raises InvalidRequest for sound."""
-    return [_block(block) for block in blocks]
+def prompt(blocks: Sequence[Sent | Json]) -> list[Json]:
+    """Returns the content of `magy/session/prompt`. Raises InvalidRequest for what Magy does not
+    understand."""
+    return [
+        _block(one if isinstance(one, dict) else one.model_dump(by_alias=True)) for one in blocks
+    ]
 
 
-def _block(block: PromptBlock) -> Json:
+def _block(block: Json) -> Json:
     match block:
-        case v1.TextContent():
-            return {"type": "text", "text": block.text}
-        case v1.ImageContent():
-            return {"type": "image", "mimeType": block.mime_type, "data": block.data,
-                    "uri": block.uri}  # fmt: skip
-        case v1.ResourceLink():
-            return {"type": "resource_link", "uri": block.uri, "name": block.name}
-        case v1.EmbeddedResource(resource=v1.TextResourceContents() as text):
-            return {"type": "resource", "resource": {"uri": text.uri, "text": text.text}}
-        case v1.EmbeddedResource(resource=v1.BlobResourceContents() as blob):
-            if (blob.mime_type or "").startswith("image/"):
-                return {"type": "image", "mimeType": blob.mime_type, "data": blob.blob,
-                        "uri": blob.uri}  # fmt: skip
-            return {"type": "resource_link", "uri": blob.uri, "name": blob.uri}
-    raise InvalidRequest("session/prompt: Magy hears no sound: send the words as text.")
+        case {"type": "text", "text": words}:
+            return text(words)
+        case {"type": "image", "mimeType": mime, "data": data}:
+            return {"type": "image", "mimeType": mime, "data": data, "uri": block.get("uri")}
+        case {"type": "resource_link", "uri": uri, "name": name}:
+            return {"type": "resource_link", "uri": uri, "name": name}
+        case {"type": "resource", "resource": {"uri": uri, "text": words}}:
+            return {"type": "resource", "resource": {"uri": uri, "text": words}}
+        case {"type": "resource", "resource": {"uri": uri, "blob": data, **about}}:
+            if str(about.get("mimeType")).startswith("image/"):
+                return {"type": "image", "mimeType": about["mimeType"], "data": data, "uri": uri}
+            return {"type": "resource_link", "uri": uri, "name": uri}
+        case {"type": "audio"}:
+            raise InvalidRequest("session/prompt: Magy hears no sound: send the words as text.")
+    raise InvalidRequest(f"session/prompt: Magy knows no content of type {block.get('type')!r}.")
 
 
 def text(words: str) -> Json:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from magy_server.acp import options
 from magy_server.acp.content import of_call, output, text
@@ -34,6 +34,9 @@ class TurnFailed(MagyError):
 
 class Conversation:
     """One session, as a client has it. `notices`: the client shows notices."""
+
+    introduces: ClassVar[str] = "tool_call"
+    """The update that tells of a call for the first time."""
 
     def __init__(self, id: str, root: str, listed: Listed, *, notices: bool) -> None:
         self.id = id
@@ -66,7 +69,7 @@ class Conversation:
         self._window = summary["context"].get("window", 0)
         self._cost = summary["cost"].get("amount", 0.0)
 
-    def v1(self, update: Mapping[str, Any]) -> list[Json]:
+    def told(self, update: Mapping[str, Any]) -> list[Json]:
         """The updates for the client. May settle prompts: what is returned here comes first."""
         match update["sessionUpdate"]:
             case "user_message" if update["messageId"] not in self.own:

@@ -1,5 +1,6 @@
 """The door answers an ACP client: it begins engines where the client works, and turns the methods
-of version 1 into Magy's verbs."""
+of version 1 into Magy's verbs. What engines need is imported when the first one begins: the client
+has its answer to `initialize` before."""
 
 from __future__ import annotations
 
@@ -8,30 +9,28 @@ import os
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from magy_server import __version__
 from magy_server.acp import commands, options, v1
 from magy_server.acp.connection import Connection
 from magy_server.acp.content import prompt
 from magy_server.acp.conversation import COMPACTED, Conversation
-from magy_server.acp.editor import AskedEditor
 from magy_server.acp.options import Json
+from magy_server.acp.permission import asking as asked_of
 from magy_server.acp.shapes import read
-from magy_server.acp.workspace import Workspace
-from magy_server.api.places import directory
-from magy_server.api.wire.sessions import Interaction
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
-from magy_server.tools.files.paths import below
+from magy_server.jsonrpc.peer import Handler
 
 if TYPE_CHECKING:
+    from magy_server.acp.workspace import Workspace
     from magy_server.api.doctor import Examine
     from magy_server.api.service import Service
+    from magy_server.api.wire.sessions import Interaction
     from magy_server.config.trust import Trust
     from magy_server.core.ports import Editor
     from magy_server.engine.session import Listener
 
-VERSION = 1
 PAGE = 200
 """Entries of a log that are read at once."""
 CLOSING = 10.0
@@ -50,8 +49,8 @@ class Compose(Protocol):
 
 
 class Door:
-    """`compose`, `scratch` and `examine` are of the composition root, and may import what is
-    slow."""
+    """Version 1. `compose`, `scratch` and `examine` are of the composition root, and may import
+    what is slow."""
 
     def __init__(
         self,
@@ -63,12 +62,15 @@ class Door:
         self._connection = connection
         self._compose, self._scratch, self._examine = compose, scratch, examine
         self._client = "acp"
-        self._can = v1.ClientCapabilities()
+        self._about: Mapping[str, Any] = {}
+        """What the client says of itself beside the protocol."""
+        self._reads = self._writes = self._notices = False
         self._workspaces: dict[str | None, asyncio.Task[Workspace]] = {}
         self._homes: dict[str, Workspace] = {}
         """By session that the client has open."""
-        methods = {
-            "initialize": self._initialize,
+
+    def methods(self) -> Mapping[str, Handler]:
+        return {
             "authenticate": self._authenticate,
             "session/new": self._new,
             "session/load": self._load,
@@ -82,7 +84,8 @@ class Door:
             "session/prompt": self._prompt,
             "session/cancel": self._cancel,
         }
-        connection.open(methods, self._custom)
+
+    conversation: ClassVar[type[Conversation]] = Conversation
 
     async def stop(self, why: str) -> None:
         for task in self._workspaces.values():
@@ -93,16 +96,18 @@ class Door:
 
     # --- the connection -------------------------------------------------------------------------
 
-    async def _initialize(self, params: Json) -> Json:
+    def greet(self, params: Json) -> Json:
+        """Returns the answer to `initialize`. Raises InvalidRequest."""
         asked = read(v1.InitializeRequest, params, "initialize")
-        if self._connection.initialized:
-            raise InvalidRequest("initialize: this connection is initialized already.")
-        self._can = asked.client_capabilities or self._can
         if asked.client_info:
             self._client = asked.client_info.name
-        self._connection.initialized = True
+        if can := asked.client_capabilities:
+            self._about = can.meta or {}
+            self._reads = bool(can.fs and can.fs.read_text_file)
+            self._writes = bool(can.fs and can.fs.write_text_file)
+            self._notices = bool(can.session and can.session.notices)
         return {
-            "protocolVersion": VERSION,
+            "protocolVersion": 1,
             "agentCapabilities": {
                 "loadSession": True,
                 "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
@@ -123,10 +128,15 @@ class Door:
             "providers from the environment; `magy doctor` says which."
         )
 
+    @staticmethod
+    def asking(root: str, question: Interaction) -> Json:
+        """The parameters with which permission is asked; `root`: the workspace."""
+        return asked_of(root, question)
+
     @property
     def _magy(self) -> Mapping[str, Any]:
         """What a client says of itself that knows Magy."""
-        about = (self._can.meta or {}).get("magy")
+        about = self._about.get("magy")
         return about if isinstance(about, dict) else {}
 
     # --- workspaces -----------------------------------------------------------------------------
@@ -139,18 +149,22 @@ class Door:
         return await asyncio.shield(task)
 
     async def _made(self, root: str | None) -> Workspace:
-        fs = self._can.fs
+        from magy_server.acp.editor import AskedEditor
+        from magy_server.acp.workspace import Workspace
+        from magy_server.tools.files.paths import below
+
         editor = None
         made = Workspace(
-            self._connection, self._client, root, custom=self._magy.get("custom") is True
-        )
-        if fs and fs.read_text_file:
+            self._connection, self._client, root, self.asking,
+            custom=self._magy.get("custom") is True,
+        )  # fmt: skip
+        if self._reads:
 
             def owner(path: str) -> str | None:
                 inside = root is not None and below(root, path) is not None
                 return next(reversed(made.conversations), None) if inside else None
 
-            editor = AskedEditor(self._connection, owner, writes=bool(fs.write_text_file))
+            editor = AskedEditor(self._connection, owner, writes=self._writes)
         given = self._magy.get("settings")
         settings = given if isinstance(given, dict) else {}
         roots = [] if root is None else [root]
@@ -168,7 +182,7 @@ class Door:
     async def _home(self, session_id: str, cwd: str) -> Workspace:
         """Where a session is that the client names together with its directory. Raises
         InvalidRequest for another directory, NotFound."""
-        here = directory(cwd)
+        here = _directory(cwd)
         found = await (await self._workspace(here)).info(session_id)
         if here not in (found["root"], found["cwd"]):
             raise InvalidRequest(
@@ -189,7 +203,7 @@ class Door:
     async def _new(self, params: Json) -> Json:
         asked = read(v1.NewSessionRequest, params, "session/new")
         _refuse_more(asked)
-        home = await self._workspace(directory(asked.cwd))
+        home = await self._workspace(_directory(asked.cwd))
         session_id = str(uuid.uuid4())
         made = await home.ask("session/new", sessionId=session_id, cwd=asked.cwd)
         self._converse(home, session_id, made["configOptions"])
@@ -211,7 +225,7 @@ class Door:
             )
             for item in page["events"]:
                 after = item["seq"]
-                for update in talk.v1(item["update"]):
+                for update in talk.told(item["update"]):
                     home.tell(asked.session_id, update)
             more = page["more"]
         await self._offer(home, asked.session_id)
@@ -271,11 +285,8 @@ class Door:
         return {}
 
     def _converse(self, home: Workspace, session_id: str, listed: options.Listed) -> Conversation:
-        session = self._can.session
-        talk = Conversation(
-            session_id, home.root or "/", listed, notices=bool(session and session.notices)
-        )
-        home.conversations[session_id] = talk
+        talk = self.conversation(session_id, home.root or "/", listed, notices=self._notices)
+        home.open(talk)
         self._homes[session_id] = home
         return talk
 
@@ -291,7 +302,7 @@ class Door:
         talk.begin(found["summary"])
         talk.configured(found["summary"]["configOptions"])
         for item in found["events"]:
-            for update in talk.v1(item["update"]):
+            for update in talk.told(item["update"]):
                 home.tell(session_id, update)
         answer = await self._state(home, session_id)
         self._connection.spawn(_again(home, found["summary"]["interactions"]))
@@ -338,7 +349,7 @@ class Door:
         home, talk = self._open(asked.session_id)
         said = prompt(asked.prompt)
         async with talk.arriving:
-            ended = await self._begun(home, talk, said)
+            _, ended = await self._begun(home, talk, said)
         try:
             return await asyncio.shield(ended)
         except asyncio.CancelledError:
@@ -348,22 +359,23 @@ class Door:
 
     async def _begun(
         self, home: Workspace, talk: Conversation, said: list[Json]
-    ) -> Awaitable[Json]:
+    ) -> tuple[str, Awaitable[Json]]:
+        """The id of the message, and what waits for the end of its turn."""
+        message = str(uuid.uuid4())
         command = commands.of(said)
         if command and command.name == "compact":
             ended = talk.wait(COMPACTED)
             work = home.ask("session/compact", sessionId=talk.id, focus=command.rest)
             await _unless_refused(talk, COMPACTED, work)
-            return ended
+            return message, ended
         if command and command.agent:
             await commands.spawn(home, talk.id, command, said)
-            return _done()
-        message = str(uuid.uuid4())
+            return message, _done()
         ended = talk.wait(message)
         words = await commands.meant(home, talk.id, said)
         work = home.ask("session/prompt", sessionId=talk.id, messageId=message, prompt=words)
         await _unless_refused(talk, message, work)
-        return ended
+        return message, ended
 
     async def _cancel(self, params: Json) -> None:
         asked = read(v1.CancelNotification, params, "session/cancel")
@@ -384,20 +396,29 @@ class Door:
 
     # --- Magy's own verbs -----------------------------------------------------------------------
 
-    async def _custom(self, method: str, params: Json) -> Any:
+    async def custom(self, method: str, params: Json) -> Any:
         """`_magy/X` is `magy/X` of the language server."""
         name = method.removeprefix("_")
         session_id = params.get("sessionId") or params.get("parentSessionId") or ""
         home = self._homes.get(str(session_id).split("/")[0])
         for key in ("cwd", "root"):
             if home is None and isinstance(params.get(key), str):
-                home = await self._workspace(directory(params[key]))
+                home = await self._workspace(_directory(params[key]))
         home = home or await self._anywhere()
         return await home.custom(name, params)
 
 
+def _directory(cwd: str) -> str:
+    """Canonical. Raises InvalidRequest."""
+    from magy_server.api.places import directory
+
+    return directory(cwd)
+
+
 async def _again(home: Workspace, asked: list[Json]) -> None:
     """After the answer to who came back."""
+    from magy_server.api.wire.sessions import Interaction
+
     for one in asked:
         home.questions.ask(Interaction.model_validate(one))
 

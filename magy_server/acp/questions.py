@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from magy_server.acp import v1
-from magy_server.acp.content import of_call
 from magy_server.acp.options import Json
 from magy_server.acp.shapes import read
-from magy_server.api.children.present import looked_up, who
+from magy_server.api.children.present import looked_up
 from magy_server.api.service import Service
 from magy_server.api.wire import sessions as wire
 from magy_server.core.agents import tree
@@ -31,11 +30,18 @@ SCOPES = {"once": "once", "session": "session", "project": "project", "refuse": 
 
 
 class Questions:
-    """`root`: the workspace; `shown`: whether the client has the session with this id."""
+    """`asking`: gives the parameters of the request; `shown`: whether the client has the session
+    with this id."""
 
-    def __init__(self, peer: Peer, client: str, root: str, shown: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        peer: Peer,
+        client: str,
+        asking: Callable[[wire.Interaction], Json],
+        shown: Callable[[str], bool],
+    ) -> None:
         self._peer = peer
-        self._root = root
+        self._parameters = asking
         self._client = client
         self._shown = shown
         self._service: Service | None = None
@@ -91,14 +97,8 @@ class Questions:
         await self._ask(question)
 
     async def _ask(self, question: wire.Interaction) -> None:
-        params = {
-            "sessionId": tree.root(question.session_id),
-            "toolCall": _call(question, self._root),
-            "options": _choices(question),
-            "_meta": {"magy": {"interactionId": question.interaction_id, "rule": question.rule}},
-        }
         try:
-            given = await self._peer.request(METHOD, params)
+            given = await self._peer.request(METHOD, self._parameters(question))
             answer = read(v1.RequestPermissionResponse, given if given else {}, METHOD)
         except (EditorError, MagyError):
             return  # it stays open
@@ -137,28 +137,3 @@ class Questions:
 
 def _of(interaction: str, session_id: str) -> bool:
     return interaction.rpartition("/")[0] == session_id
-
-
-def _call(question: wire.Interaction, root: str) -> Json:
-    """The call that is asked about: that of a child is none of the session's own."""
-    child = question.session_id != tree.root(question.session_id)
-    asker = f"{who(question.path)}: " if child else ""
-    call = question.interaction_id if child else question.tool_call_id
-    return {
-        "toolCallId": call,
-        "title": f"{asker}{question.title}",
-        "status": "pending",
-        "content": of_call(question.content, root),
-    }
-
-
-def _choices(question: wire.Interaction) -> list[Json]:
-    found = [{"optionId": "once", "name": "Allow once", "kind": "allow_once"}]
-    if covers := ", ".join(question.covers):
-        found += [
-            {"optionId": "session", "name": f"Allow {covers} in this session",
-             "kind": "allow_always"},
-            {"optionId": "project", "name": f"Allow {covers} in this project",
-             "kind": "allow_always"},
-        ]  # fmt: skip
-    return [*found, {"optionId": "refuse", "name": "Refuse", "kind": "reject_once"}]

@@ -1,4 +1,5 @@
-"""`run` puts an ACP door together with its connection."""
+"""`run` puts a door together with its connection, once the client has said which version of the
+protocol it speaks."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from magy_server.acp.connection import Connection
 from magy_server.acp.door import Compose, Door
+from magy_server.acp.options import Json
+from magy_server.core.errors import InvalidRequest
 from magy_server.jsonrpc import stdio
 from magy_server.jsonrpc.outbox import Outbox, lined
 from magy_server.jsonrpc.serving import served
@@ -18,18 +21,53 @@ if TYPE_CHECKING:
 __all__ = ["Compose", "run"]
 
 
+class Entrance:
+    """`make` gives the door of a version."""
+
+    def __init__(self, connection: Connection, make: Callable[[int], Door]) -> None:
+        self._connection = connection
+        self._make = make
+        self._door: Door | None = None
+        connection.methods["initialize"] = self._initialize
+
+    async def _initialize(self, params: Json) -> Json:
+        if self._door is not None:
+            raise InvalidRequest("initialize: this connection is initialized already.")
+        version = params.get("protocolVersion")
+        door = self._make(version if type(version) is int else 1)
+        answer = door.greet(params)
+        self._door = door
+        self._connection.open(door.methods(), door.custom)
+        return answer
+
+    async def stop(self, why: str) -> None:
+        if self._door is not None:
+            await self._door.stop(why)
+
+
 def run(
     compose: Callable[[], Compose],
     scratch: Callable[[], str],
     examine: Callable[[], Examine],
     stdin: int,
     stdout: int,
+    *,
+    draft: bool,
 ) -> int:
-    """Serves the descriptors until the client is gone; the process's exit code."""
+    """Serves the descriptors until the client is gone; the process's exit code. `draft`: clients
+    that speak version 2 are answered by its draft."""
     stdio.log_to_stderr()
 
     def begin(outbox: Outbox) -> tuple[Connection, Callable[[str], Awaitable[None]]]:
         connection = Connection(outbox)
-        return connection, Door(connection, compose, scratch, examine).stop
+
+        def door(version: int) -> Door:
+            if draft and version > 1:
+                from magy_server.acp.draft import Draft
+
+                return Draft(connection, compose, scratch, examine)
+            return Door(connection, compose, scratch, examine)
+
+        return connection, Entrance(connection, door).stop
 
     return asyncio.run(served(stdin, stdout, begin, framed=lined))

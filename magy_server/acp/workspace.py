@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 from magy_server.acp.children import Child
 from magy_server.acp.conversation import Conversation
 from magy_server.acp.options import Json
+from magy_server.acp.permission import Asking
 from magy_server.acp.questions import Questions
 from magy_server.api.connected import Connected, Source
 from magy_server.api.service import Service
 from magy_server.api.verbs import Magy
+from magy_server.api.warming import warm
 from magy_server.api.wire.methods import Handler, handlers
 from magy_server.config.trust import Trust
 from magy_server.core.agents import tree
@@ -97,12 +99,16 @@ class Workspace:
     """`conversations`: the sessions that the client has open here. `custom`: it takes Magy's own
     messages."""
 
-    def __init__(self, peer: Peer, client: str, root: str | None, *, custom: bool) -> None:
+    def __init__(
+        self, peer: Peer, client: str, root: str | None, asking: Asking, *, custom: bool
+    ) -> None:
         self.root = root
         self.conversations: dict[str, Conversation] = {}
         self.subscribed: set[str] = set()
         """Sessions whose updates the client gets as Magy sends them, too."""
-        self.questions = Questions(peer, client, root or "/", self.conversations.__contains__)
+        self.questions = Questions(
+            peer, client, partial(asking, root or "/"), self.conversations.__contains__
+        )
         self.completing = asyncio.Lock()
         self.verbs: Mapping[str, Handler] = {}
         self._peer = peer
@@ -175,6 +181,12 @@ class Workspace:
             self.subscribed.discard(str(params.get("sessionId")))
         return await self.verbs[method](params)
 
+    def open(self, talk: Conversation) -> None:
+        """The client has this session from now on. Whoever opens one means to talk to a model."""
+        if not self.conversations:
+            self._peer.spawn(warm(self._service, self.root))
+        self.conversations[talk.id] = talk
+
     async def ask(self, verb: str, **params: Any) -> Any:
         """Does one of Magy's verbs, such as `session/new`. Raises MagyError."""
         return await self.verbs[f"magy/{verb}"](params)
@@ -207,7 +219,7 @@ class Workspace:
     def updates(self, session_id: str, update: Mapping[str, Any]) -> list[Json]:
         """What the client is told of an update, in the root session."""
         if talk := self.conversations.get(session_id):
-            return talk.v1(update)
+            return talk.told(update)
         child = self._children.get(session_id)
         grown = child.did(update) if child and tree.root(session_id) in self.conversations else None
         return [grown] if grown else []
@@ -220,11 +232,12 @@ class Workspace:
 
     def _child(self, of: Mapping[str, Any]) -> None:
         session_id = of["sessionId"]
-        if tree.root(session_id) not in self.conversations:
+        talk = self.conversations.get(tree.root(session_id))
+        if talk is None:
             return
         child = self._children.get(session_id)
         if child is None:
-            child = self._children[session_id] = Child(of)
+            child = self._children[session_id] = Child(of, talk.introduces)
             self._peer.spawn(self._follow(session_id))
         self.tell(tree.root(session_id), child.changed(of))
 

@@ -44,12 +44,13 @@ def build() -> argparse.ArgumentParser:
     flag(doctor, "--json", help="print the findings as one JSON object")
     commands.add_parser("help", help="show the most useful commands in a few lines")
     commands.add_parser("lsp", help="serve an editor on standard input and output (the default)")
-    commands.add_parser(
+    acp = commands.add_parser(
         "acp",
         help="serve an editor that speaks the Agent Client Protocol",
         description=ACP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    flag(acp, "--acp-v2", help="speak the draft of version 2 with editors that ask for it")
     demo = commands.add_parser(
         "demo", help="watch an agent do a whole task, in a project made for it"
     )

@@ -143,12 +143,14 @@ class EditorFrontDoor:
         return Answering(methods, answering.commands)
 
     def _warming_too(self, handler: Handler, service: Service, server: Server) -> Handler:
-        """What talks to a model is imported when somebody means to talk, not before."""
+        """Somebody means to talk to a model."""
 
         async def handle(params: dict[str, Any]) -> Any:
             if self._warming is None:
+                from magy_server.api.warming import warm
+
                 self._warming = server.connection.spawn(
-                    _warm(service, next(iter(_roots(server)), None))
+                    warm(service, next(iter(_roots(server)), None))
                 )
             return await handler(params)
 
@@ -177,15 +179,6 @@ def _roots(server: Server) -> list[str]:
 
     real = (os.path.realpath(path) for path in server.workspace.folder_paths())
     return list(dict.fromkeys(path for path in real if os.path.isdir(path)))
-
-
-async def _warm(service: Service, root: str | None) -> None:
-    try:
-        models = service.world.models(root)
-        provider, _ = models.named(await models.default())
-        await asyncio.to_thread(provider.warm)
-    except MagyError as error:
-        LOG.info("%s", error)  # the first turn says it to the person
 
 
 def _say_distrust(server: Server, trust: Trust, roots: Sequence[str]) -> None:

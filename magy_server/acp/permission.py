@@ -1,0 +1,61 @@
+"""A question in the shape of `session/request_permission`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from magy_server.acp.content import of_call
+from magy_server.acp.options import Json
+from magy_server.core.agents import tree
+
+if TYPE_CHECKING:
+    from magy_server.api.wire import sessions as wire
+
+Asking = Callable[[str, "wire.Interaction"], Json]
+"""(workspace root, question) -> the parameters of the request."""
+
+
+def asking(root: str, question: wire.Interaction) -> Json:
+    """The parameters of the request in version 1."""
+    call = call_of(question)
+    call["content"] = of_call(question.content, root)
+    return {**common(question), "toolCall": call}
+
+
+def common(question: wire.Interaction) -> Json:
+    """What both versions ask alike."""
+    return {
+        "sessionId": tree.root(question.session_id),
+        "options": _choices(question),
+        "_meta": {"magy": {"interactionId": question.interaction_id, "rule": question.rule}},
+    }
+
+
+def call_of(question: wire.Interaction) -> Json:
+    """The call that is asked about: that of a child is none of the session's own."""
+    child = question.session_id != tree.root(question.session_id)
+    asker = ""
+    if child:
+        from magy_server.api.children.present import who
+
+        asker = f"{who(question.path)}: "
+    call = question.interaction_id if child else question.tool_call_id
+    return {
+        "toolCallId": call,
+        "title": f"{asker}{question.title}",
+        "status": "pending",
+        "content": question.content,
+    }
+
+
+def _choices(question: wire.Interaction) -> list[Json]:
+    found = [{"optionId": "once", "name": "Allow once", "kind": "allow_once"}]
+    if covers := ", ".join(question.covers):
+        found += [
+            {"optionId": "session", "name": f"Allow {covers} in this session",
+             "kind": "allow_always"},
+            {"optionId": "project", "name": f"Allow {covers} in this project",
+             "kind": "allow_always"},
+        ]  # fmt: skip
+    return [*found, {"optionId": "refuse", "name": "Refuse", "kind": "reject_once"}]

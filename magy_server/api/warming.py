@@ -1,0 +1,21 @@
+"""What talks to a model is imported when somebody means to talk, not before."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from magy_server.api.service import Service
+from magy_server.core.errors import MagyError
+
+LOG = logging.getLogger(__name__)
+
+
+async def warm(service: Service, root: str | None) -> None:
+    """Imports, in a thread, what the first request to the default model will need."""
+    try:
+        models = service.world.models(root)
+        provider, _ = models.named(await models.default())
+        await asyncio.to_thread(provider.warm)
+    except MagyError as error:
+        LOG.info("%s", error)  # the first turn says it to the person
