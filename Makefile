@@ -5,7 +5,7 @@ product = .venv/.product
 stamp = .venv/.setup
 # How many processes run the tests; `make test workers=0` starts none.
 workers = auto
-# What `make test FAST=1` runs: the pure parts, and one path through each door.
+# What `make test FAST=1` runs, with few examples: the pure parts, and one path through each door.
 fast = tests/core tests/config tests/contracts tests/edits tests/doors \
 	tests/e2e/test_turn.py tests/e2e/test_written_client.py tests/cli/test_run.py \
 	"tests/cli/test_terminal.py::test_a_question_is_answered_with_a_key" \
@@ -51,7 +51,8 @@ compile: ## byte-compile the Emacs client in place, without a warning
 		-f batch-byte-compile *.el
 
 test: setup ## all tests, those left out for want of an editor named; FAST=1: the pure parts and each door
-	$(strip $(python) -m pytest -n $(workers) --dist worksteal $(if $(FAST),$(fast)) \
+	$(strip $(if $(FAST),EXAMPLES=brief) $(python) -m pytest -n $(workers) --dist worksteal \
+		$(if $(FAST),$(fast)) \
 		$(if $(CHECKED),$(addprefix --ignore=,$(checked))))
 
 chaos: setup ## kill the server 1,000 times while a tree of agents is at work

@@ -25,6 +25,7 @@ _session = ExitStack()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test is imported, so that processes of wider fixtures are kept in, too."""
+    gc.disable()  # until all is collected: nothing of it is garbage
     guard.find_cached_programs(os.environ)
     guard.clean_environment(os.environ)
     os.environ.update(_session.enter_context(guard.fresh_home()))
@@ -61,6 +62,7 @@ def own_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def pytest_collection_finish() -> None:
     """What was collected lives until the end: there is no garbage in it to look for."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -72,6 +74,8 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # What takes longest must not begin when the others are nearly done.
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
     lines = requirement_lines(config.rootpath)
     for item in items:
         ids = [id for mark in item.iter_markers("req") for id in mark.args]

@@ -146,6 +146,10 @@ class Terminal:
     def press(self, *keys: str) -> None:
         self.control("send-keys", "-t", "magy", *keys)
 
+    def clear(self) -> None:
+        """Nothing of what was on the screen is left."""
+        self.control("send-keys", "-R", "-t", "magy")
+
     def run(self, *words: str, **env: str) -> None:
         """Starts `magy` there; when it ends, its exit code is printed as `[code]`. What an earlier
         command showed is gone before."""
@@ -153,7 +157,7 @@ class Terminal:
         while {*(screen := self.screen()).split()} != {"$"}:
             if time.monotonic() > end:
                 pytest.fail(f"the prompt of the shell was not seen:\n{screen}")
-            self.control("send-keys", "-R", "-t", "magy")
+            self.clear()
             self.press("Enter")
             time.sleep(0.2)
         variables = " ".join(f"{name}={value}" for name, value in env.items())

@@ -16,10 +16,17 @@ from tests.cli.harness import COMMAND, Magy
 from tests.patience import PATIENCE
 
 
-@pytest.mark.needs("git")
-def test_the_fast_demo_cuts_nothing_off(magy: Magy) -> None:
-    done = magy("demo", "--fast", env={"NO_COLOR": "1", "PATH": os.environ["PATH"]})
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What `magy demo --fast` prints."""
+    place = tmp_path_factory.mktemp("demo")
+    done = Magy(place, place / "state")("demo", "--fast", env={"NO_COLOR": "1"})
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.needs("git")
+def test_the_fast_demo_cuts_nothing_off(shown: str) -> None:
     for sentence in (
         "thinks An empty list means a division by zero. I should look at the code before I say",
         "magy I'll look at `average` first.",
@@ -27,9 +34,9 @@ def test_the_fast_demo_cuts_nothing_off(magy: Magy) -> None:
         "magy Now the tests.",
         "your unsaved comment there is untouched.",
     ):
-        assert " ".join(done.stdout.split()).count(sentence) == 1, sentence
-    assert "│ Ran 2 tests in" in done.stdout
-    assert "│ OK\n    completed" in done.stdout
+        assert " ".join(shown.split()).count(sentence) == 1, sentence
+    assert "│ Ran 2 tests in" in shown
+    assert "│ OK\n    completed" in shown
 
 
 @pytest.mark.needs("git")
@@ -68,10 +75,8 @@ def test_the_demo_divides_lines_between_words(magy: Magy) -> None:
 
 @pytest.mark.needs("git")
 @pytest.mark.req("G010", "G011")
-def test_the_demo_reviews_while_the_agent_works(magy: Magy) -> None:
-    done = magy("demo", "--fast", env={"NO_COLOR": "1", "PATH": os.environ["PATH"]})
-    assert done.returncode == 0, done.stderr
-    before, _, after = done.stdout.partition("Ada accepts the hunk at line 2\n")
+def test_the_demo_reviews_while_the_agent_works(shown: str) -> None:
+    before, _, after = shown.partition("Ada accepts the hunk at line 2\n")
     assert "at line 6\n" in before
     assert "+    return round(sum(prices), 2)" in before
     for sentence in (
@@ -89,12 +94,8 @@ def test_the_demo_reviews_while_the_agent_works(magy: Magy) -> None:
 
 @pytest.mark.needs("git")
 @pytest.mark.req("E117")
-def test_the_demo_has_a_child_that_is_watched_steered_and_asked_about(magy: Magy) -> None:
-    done = magy("demo", "--fast", env={"NO_COLOR": "1", "PATH": os.environ["PATH"]})
-    assert done.returncode == 0, done.stderr
-    act = done.stdout.partition("Ada gives a task to a child agent")[2].partition("What git shows")[
-        0
-    ]
+def test_the_demo_has_a_child_that_is_watched_steered_and_asked_about(shown: str) -> None:
+    act = shown.partition("Ada gives a task to a child agent")[2].partition("What git shows")[0]
     for sentence in (
         "→ Spawn general: Test total()",
         "→ Wait for Test total()",

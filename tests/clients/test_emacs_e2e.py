@@ -207,6 +207,7 @@ def killed(one: Driven, shop: Path) -> None:
     ask(one, "tell me a long story")
     one.until("(magy-permission--all)")
     said(one, "And it lived")
+    said(one, "tool · Run touch told")
     before = one.ask("(magy-driven-transcript)")
     os.kill(
         one.ask("(process-id (jsonrpc--process (magy-project-connection (magy-driven-project))))"),

@@ -35,15 +35,21 @@ def staged(directory: Path, play: Play) -> Stage:
     return stage
 
 
-@pytest.mark.parametrize("number", range(1, APPENDS + 1))
-async def test_killed_at_an_append_and_again_while_it_recovers(tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize("between", range(0, APPENDS, 2))
+async def test_killed_between_appends_and_again_while_it_recovers(
+    tmp_path: Path, between: int
+) -> None:
+    """Right after an append, or right before the next one, by turns."""
     stage = staged(tmp_path / "stage", TWO)
-    first, then = ("before", "after") if number % 2 else ("after", "before")
-    kills = [Kill("append", number, when=first), Kill("append", 1 + number % 7, when=then)]
+    again = 1 + between // 2 % 7
+    if between % 4:
+        kills = [Kill("append", between, when="after"), Kill("append", again, when="before")]
+    else:
+        kills = [Kill("append", between + 1, when="before"), Kill("append", again, when="after")]
     async with Model(stage.tag, stage.play) as model:
         outcome = await lives(stage, model, kills)
     assert outcome.problems == []
-    assert outcome.kills or number > APPENDS - 4
+    assert outcome.kills or between > APPENDS - 4
 
 
 async def test_an_undisturbed_tree(tmp_path: Path) -> None:

@@ -127,7 +127,8 @@ def test_a_block_that_only_closes_others_is_left_out() -> None:
 
 
 def test_a_seed_says_it_all() -> None:
-    first, again, other = (list(generate([history()], seed, 2)) for seed in (1, 1, 2))
+    place = [history()]
+    first, again, other = (list(generate(place, seed, 2, oldest=OLDEST)) for seed in (1, 1, 2))
     assert first == again
     assert len({*first} & {*other}) < len(first) / 10
 

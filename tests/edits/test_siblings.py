@@ -201,11 +201,11 @@ def test_equal_lines_without_end_are_refused(raw: str, old: str) -> None:
     assert refused(raw, old, f"{old}z\n").code in ("not_found", "ambiguous")
 
 
-def test_a_thousand_hunks_of_another_file_are_refused() -> None:
+def test_hundreds_of_hunks_of_another_file_are_refused() -> None:
     raw = "".join(f"def f{n}(a):\n    return g{n % 97}(a) + {n}\n" for n in range(5_000))
-    hunks = [Hunk(f"return g{n}(b, {n}) - {n}", f"pass_{n}") for n in range(1_000)]
+    hunks = [Hunk(f"return g{n}(b, {n}) - {n}", f"pass_{n}") for n in range(300)]
     found = resolve(raw, hunks)
-    assert [failure.hunk for failure in found.failures] == list(range(1_000))
+    assert [failure.hunk for failure in found.failures] == list(range(300))
     assert all(a.message for a, _ in itertools.pairwise(found.failures))
 
 

@@ -72,7 +72,7 @@ def conversation(turns: Sequence[Any]) -> list[tuple[int, tuple[Message, ...]]]:
 
 
 @pytest.mark.parametrize("wire", BODIES)
-@settings(max_examples=40)  # for each wire; each has up to nine turns
+@settings(max_examples=20)  # for each wire; each has up to nine turns
 @given(turns=turns)
 def test_a_request_that_goes_on_is_one_that_begins_anew(wire: str, turns: Sequence[Any]) -> None:
     body, kept = BODIES[wire], SoFar().kept

@@ -80,7 +80,7 @@ def apply(live: LiveDocument, change: Change) -> None:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(text=TEXT, batches=st.lists(st.lists(CHANGE, min_size=1, max_size=4), max_size=6))
 def test_any_edits_give_the_naive_text(
     encoding: str, text: str, batches: Sequence[Sequence[Change]]

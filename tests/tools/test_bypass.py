@@ -146,7 +146,8 @@ async def test_what_does_harm_is_never_run_unasked(folder: str, tmp_path: Path) 
 
 
 def test_they_are_many_and_most_are_seen_to_do_harm_here(tmp_path: Path) -> None:
-    """Some need a program, or a right, that is not everywhere."""
+    """Every third is run. Some need a program, or a right, that is not everywhere."""
+    some = CASES[::3]
 
     def harmful(case: Case) -> bool:
         sandbox = Sandbox(tmp_path.resolve() / str(CASES.index(case)))
@@ -154,11 +155,11 @@ def test_they_are_many_and_most_are_seen_to_do_harm_here(tmp_path: Path) -> None
         return sandbox.harmed(case.command)
 
     with ThreadPoolExecutor(4) as pool:
-        done = dict(zip(CASES, pool.map(harmful, CASES), strict=True))
+        done = dict(zip(some, pool.map(harmful, some), strict=True))
     seen = sum(done.values())
     harmless = "\n".join(str(case) for case, harm in done.items() if not harm)
     assert len(CASES) >= 600
-    assert seen >= 300, f"{seen} of {len(CASES)}; without harm:\n{harmless}"
+    assert seen >= len(some) / 2, f"{seen} of {len(some)}; without harm:\n{harmless}"
 
 
 async def test_what_only_looks_is_not_asked_about(tmp_path: Path) -> None:

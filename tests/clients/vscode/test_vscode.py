@@ -85,6 +85,7 @@ def shop(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.req("F006", "F009", "G005")
 def test_a_day_with_magy(browser: Browser, server: Served, shop: Path) -> None:
     """Beside the editor's own language server for JSON."""
@@ -104,6 +105,7 @@ def test_a_day_with_magy(browser: Browser, server: Served, shop: Path) -> None:
         assert not one.abroad
 
 
+@pytest.mark.long
 @pytest.mark.req("F008", "F012", "G003")
 def test_a_day_with_others(
     browser: Browser, server: Served, places: dict[str, str], shop: Path, tmp_path: Path
