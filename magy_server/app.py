@@ -197,7 +197,7 @@ def _hooks(
     projects: Projects, processes: Processes, world: World, closing: AsyncExitStack
 ) -> Hooks:
     keys = {tool.name: tool.key for tool in world.tools.values()}
-    hooks = Hooks(projects.hooks, processes.environment, keys)
+    hooks = Hooks(projects.hooks, processes.environment, keys, processes.sandbox)
     closing.push_async_callback(hooks.close)
     return hooks
 

@@ -61,11 +61,19 @@ def _first_places(chunks: Sequence[str]) -> str:
 def matches_command(pattern: str, text: str) -> bool:
     r"""`*` matches anything, blanks too; `\*` and `\\` are a star and a backslash, all else is
     literal. A pattern that ends in ` *` matches also without any arguments."""
+    beginning, shapes = _shapes(pattern)
+    return text.startswith(beginning) and any(_glob(shape, text) for shape in shapes)
+
+
+@lru_cache(maxsize=8192)
+def _shapes(pattern: str) -> tuple[str, tuple[tuple[str, ...], ...]]:
+    """Returns what each text begins with that matches, and the pieces: with arguments, and perhaps
+    without any. Of many rules most are settled by the beginning."""
     found = pieces(pattern)
     if found[-1] == "" and len(found) > 1 and found[-2].endswith(" "):
-        bare = [*found[:-2], found[-2].removesuffix(" ")]
-        return _glob(found, text) or _glob(bare, text)
-    return _glob(found, text)
+        bare = (*found[:-2], found[-2].removesuffix(" "))
+        return bare[0], (found, bare)
+    return found[0], (found,)
 
 
 def _glob(pieces: Sequence[str], text: str) -> bool:

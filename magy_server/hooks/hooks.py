@@ -20,6 +20,7 @@ from magy_server.core.events import (
     Prompted,
 )
 from magy_server.core.hooks import Hook, HookEvent
+from magy_server.core.sandbox import NO_SANDBOX, Sandbox
 from magy_server.core.state.state import State
 from magy_server.core.text.sanitizing import LINE, shortened
 from magy_server.core.tool import Tool
@@ -48,9 +49,16 @@ MARK = "hook"
 class Hooks:
     """A listener, and the engine's port `Hooks`."""
 
-    def __init__(self, found: HooksOf, environment: Environment, keys: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        found: HooksOf,
+        environment: Environment,
+        keys: Mapping[str, str],
+        sandbox: Sandbox = NO_SANDBOX,
+    ) -> None:
         """`keys`: the permission keys of tools by their names."""
         self._found = found
+        self._sandbox = sandbox
         self._keys = keys
         self._environment = environment
         self._tasks = Tasks()
@@ -127,7 +135,8 @@ class Hooks:
         environment = self._environment(cwd, state.id, MARK) | {"MAGY_PROJECT_DIR": state.place}
         if hook.foreign:
             environment["CLAUDE_PROJECT_DIR"] = state.place
-        return await run(hook, hook.told(input), cwd, environment)
+        told = hook.told(input)
+        return await run(hook, told, cwd, environment, state.place, self._sandbox)
 
 
 def _about(state: State, event: HookEvent) -> dict[str, Any]:

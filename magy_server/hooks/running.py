@@ -11,7 +11,9 @@ from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import IO, Any
 
+from magy_server.core.errors import ToolError
 from magy_server.core.hooks import Hook
+from magy_server.core.sandbox import NO_SANDBOX, Launch, Prepared, Sandbox
 from magy_server.dataclass import dataclass
 from magy_server.tasks import to_end
 
@@ -33,11 +35,33 @@ class Outcome:
     errors: str = ""
 
 
-async def run(hook: Hook, input: bytes, cwd: str, environment: Mapping[str, str]) -> Outcome:
+async def run(
+    hook: Hook,
+    input: bytes,
+    cwd: str,
+    environment: Mapping[str, str],
+    root: str = "",
+    sandbox: Sandbox = NO_SANDBOX,
+) -> Outcome:
+    """In the sandbox that is wanted for the workspace `root`."""
     try:
-        process = _started(hook.command, cwd, environment)
+        prepared = await sandbox.prepare(
+            Launch([SHELL, "-c", hook.command], cwd, environment, root or cwd)
+        )
+    except ToolError as error:
+        return Outcome(None, errors=error.message)
+    try:
+        return await _run(hook, input, cwd, prepared)
+    finally:
+        await to_end(prepared.close())
+
+
+async def _run(hook: Hook, input: bytes, cwd: str, prepared: Prepared) -> Outcome:
+    try:
+        process = _started(prepared, cwd)
     except (OSError, ValueError) as error:
         return Outcome(None, errors=f"it cannot be started: {error}")
+    prepared.started(process.pid)
     assert process.stdin and process.stdout and process.stderr
     output, errors = bytearray(), bytearray()
     pipes = [
@@ -55,9 +79,9 @@ async def run(hook: Hook, input: bytes, cwd: str, environment: Mapping[str, str]
     return Outcome(process.returncode, _text(output), _text(errors))
 
 
-def _started(command: str, cwd: str, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _started(prepared: Prepared, cwd: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [SHELL, "-c", command], cwd=cwd, env=environment, start_new_session=True,
+        prepared.argv, cwd=cwd, env=prepared.env, pass_fds=prepared.fds, start_new_session=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 

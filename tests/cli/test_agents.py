@@ -179,7 +179,7 @@ def test_a_question_that_was_open_before_is_refused_where_nobody_is(
         assert "refused, because without a terminal there is nobody to ask" in done.stderr
     child = left_asking(magy, session)
     again = magy("agents", "spawn", session, "write it", "--key", "q")
-    assert (again.returncode, "I wrote: The user refused" in again.stdout) == (3, True)
+    assert (again.returncode, "Not allowed. Nobody can" in again.stdout) == (3, True)
     assert (magy.root / "app.py").read_text().endswith("'hello'\n")
 
 

@@ -19,8 +19,10 @@ import pytest
 
 from magy_server.core import permit
 from magy_server.core.errors import ToolError
+from magy_server.core.hooks import Hook
 from magy_server.core.permit import Rule, Ruleset
 from magy_server.core.tool import Result
+from magy_server.hooks import running
 from magy_server.tools.kit import make_tools
 from magy_server.tools.shell import process_groups as groups
 from magy_server.tools.shell.processes import Processes
@@ -226,3 +228,24 @@ async def test_a_command_runs_in_the_sandbox_it_was_judged_for(shell: Shell) -> 
     shell.machine.set("off")
     await shell.tools["bash"].run(context, command="touch $HOME/x")
     assert not (shell.machine.home / "x").exists()
+
+
+async def test_a_hook_runs_in_the_sandbox(machine: Machine) -> None:
+    machine.set("standard")
+    root = machine.project().root
+    guard = Hook("PreToolUse", "*", "cat; touch $HOME/x; touch here", 20.0, "guard", "here")
+    env = {"PATH": os.environ["PATH"], "HOME": str(machine.home)}
+    outcome = await running.run(guard, b"told", str(root), env, str(root), machine.box)
+    assert (outcome.code, outcome.output) == (0, "told")
+    assert "Read-only file system" in outcome.errors
+    assert (root / "here").exists() and not (machine.home / "x").exists()
+
+
+async def test_where_there_can_be_no_sandbox_a_strict_hook_does_not_run(machine: Machine) -> None:
+    machine.set("strict")
+    root = machine.project().root
+    guard = Hook("PreToolUse", "*", "touch here", 20.0, "guard", "here")
+    os.rename(root, f"{root}.moved")
+    os.symlink(f"{root}.moved", root)
+    outcome = await running.run(guard, b"", str(root), {}, str(root), machine.box)
+    assert outcome.code is None and outcome.errors.startswith("It was not started: ")
