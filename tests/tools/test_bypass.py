@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from magy_server.core.permit import Rule, Ruleset, decide
-from magy_server.core.values import Decision, Facts
+from magy_server.core.values import Confinement, Decision, Facts
 from magy_server.tools.shell import facts as shell_facts
 from tests.core.test_builtin_agents import BUILD_ALLOWS, BUILT_IN, COMMON
 
@@ -81,6 +81,9 @@ CONTENT = {
     "t.py": "echo 'import os; os.system(\"canary\")' > t.py",
 }
 IN_MK = "printf 'all:\\n\\t@echo $(X)\\n' > ../in.mk; "
+CONFINED = Confinement(level="standard", network="none", answers=True)
+"""The sandbox in which what is only asked needs no question: what a rule forbids, or may forbid,
+stays."""
 CASES = list(dict.fromkeys(cases()))
 
 
@@ -142,6 +145,11 @@ async def test_what_does_harm_is_never_run_unasked(folder: str, tmp_path: Path) 
         facts = await judged(sandbox, case.command)
         held = ["build"] if folder == "found" else list(RULES)
         unasked += [(who, str(case)) for who in held if decision(facts, who).action == "allow"]
+        inside = facts.model_copy(update={"confined": CONFINED})
+        for who in held:
+            before, now = decision(facts, who), decision(inside, who).action
+            if now != before.action and (before.firm or before.action == "deny" or now != "allow"):
+                unasked.append((f"{who}, in a sandbox", str(case)))
     assert not unasked
 
 
