@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.lsp.client import RpcError
+from tests.nursery import ran
+from tests.patience import PATIENCE
 
 from .harness import FS, GONE, AcpClient, client
 
@@ -47,6 +51,13 @@ async def test_unsaved_text_is_read_and_written_through_the_editor(root: Path, s
         assert one.files[path] == UNSAVED.replace("'hello'", "'good morning'")
         (written,) = one.asked("fs/write_text_file")
         assert written["params"]["sessionId"] == session
+        request = ran(
+            (sys.executable, "-m", "magy_server", "replay", session), str(root),
+            {**os.environ, "MAGY_STATE_DIR": str(state), "MAGY_CONFIG_DIR": str(state)},
+            timeout=PATIENCE,
+        )  # fmt: skip
+        assert "good morning" in request.stdout
+        assert "so it was not saved" not in request.stdout, "the editor has saved it"
         after = [m.get("method") for m in one.received[one.received.index(written) :]]
         assert "fs/read_text_file" in after, "Magy looked at what then stood there"
 

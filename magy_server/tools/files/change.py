@@ -278,7 +278,9 @@ async def _settle(editor: Editor, one: _Ready, now: Buffer) -> Done:
     place, after = one.base.place, now.text
     if plain(after) != plain(one.after):  # the person typed right away: not to be saved for them
         return await asyncio.to_thread(_done, one, TYPING)
-    if one.base.unsaved:
+    # Who is asked to write a file usually saves it, too: then there is nothing that is not saved.
+    written = not editor.tells and await editor.save(now) is not None
+    if one.base.unsaved and not written:
         note = (
             "The buffer in the editor already differed from the disk (unsaved changes of the "
             "user), so it was not saved: commands still see the older text on disk."
