@@ -86,7 +86,7 @@ class Users:
             await asyncio.gather(*self.tasks, return_exceptions=True)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.integers(1, 3), _OPS)
 @pytest.mark.req("A075")
 def test_permits_keep_their_bound_and_starve_nobody(size: int, ops: list[tuple[str, int]]) -> None:

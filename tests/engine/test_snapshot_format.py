@@ -122,7 +122,7 @@ def lists(log: list[Event]) -> st.SearchStrategy[list[Event]]:
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(lists(EVENTS), lists(EVENTS))
 def test_a_session_goes_on_from_it_as_if_folded_from_the_start(
     first: list[Event], then: list[Event]
