@@ -34,12 +34,15 @@ from magy_server.engine.feature_ports import Features
 from magy_server.engine.loaded_sessions import LoadedSessions
 from magy_server.engine.runner import Runner
 from magy_server.engine.session import Listener
+from magy_server.engine.toolbox import Toolbox
 from magy_server.engine.trees import Herald
 from magy_server.engine.world import Expand, World, read_project
 from magy_server.hooks.hooks import Hooks
 from magy_server.listeners.audit import Audit, audit_directory
-from magy_server.listeners.mirror import Mirror, mirroring
+from magy_server.listeners.mirror import mirroring
 from magy_server.listeners.titles import Titles
+from magy_server.mcp.server_log import ServerLog, log_path
+from magy_server.mcp.servers import Means, Servers
 from magy_server.projects import Projects
 from magy_server.providers import Providers, key_variables, lend
 from magy_server.reviews.checkpoints import Checkpoints
@@ -55,11 +58,13 @@ from magy_server.team.mailing import Mailing
 from magy_server.team.slots import LimitedSlots
 from magy_server.team.supervision import Supervisor
 from magy_server.tools.files.commits import Commits
+from magy_server.tools.files.pictures import picture
 from magy_server.tools.files.workspace import WorkspaceFiles
 from magy_server.tools.kit import make_tools
 from magy_server.tools.prompts.instructions import instructions
 from magy_server.tools.prompts.mentions import expand as mentioned
 from magy_server.tools.prompts.mentions import read_skills
+from magy_server.tools.shell.piped_programs import PipedPrograms
 from magy_server.tools.shell.process_groups import end_group
 from magy_server.tools.shell.processes import Processes
 
@@ -108,12 +113,12 @@ async def compose(
         herald = Herald(bus, bus.id)
         slots = _slots(herald, projects, roots)
         sessions = LoadedSessions(store, bus, SystemClock(), bus.id)
+        tools = await closing.enter_async_context(_tools(processes, projects, secrets))
         world = _world(
-            sessions, slots, bus, projects, processes, configured, editor or NO_EDITOR, secrets
+            sessions, slots, bus, projects, tools, processes, configured, editor, secrets
         )
         audit = _audit(state, own.audit, secrets, closing)
-        mirror = _mirror(store, bus, state, own.mirror)
-        mirrors = [await closing.enter_async_context(mirror)] if mirror else []
+        mirrors = await _mirrors(store, bus, state, own.mirror, closing)
         hooks = _hooks(projects, processes, world, closing)
         heard: list[Listener] = [*listeners, *audit, *mirrors, herald, hooks]
         for listener in heard:
@@ -196,7 +201,7 @@ async def _add(projects: Projects, roots: Sequence[str], store: Store) -> None:
 def _hooks(
     projects: Projects, processes: Processes, world: World, closing: AsyncExitStack
 ) -> Hooks:
-    keys = {tool.name: tool.key for tool in world.tools.values()}
+    keys = {tool.name: tool.key for tool in world.tools.there(None).values()}
     hooks = Hooks(projects.hooks, processes.environment, keys, processes.sandbox)
     closing.push_async_callback(hooks.close)
     return hooks
@@ -243,13 +248,13 @@ def _audit(
     return (audit,)
 
 
-def _mirror(
-    store: Store, bus: Bus, state: Path, settings: MirrorSettings
-) -> AbstractAsyncContextManager[Mirror] | None:
+async def _mirrors(
+    store: Store, bus: Bus, state: Path, settings: MirrorSettings, closing: AsyncExitStack
+) -> Sequence[Listener]:
     if not settings.enabled:
-        return None
+        return ()
     place = Path(settings.directory).expanduser() if settings.directory else state
-    return mirroring(store, bus, place)
+    return (await closing.enter_async_context(mirroring(store, bus, place)),)
 
 
 def _world(
@@ -257,13 +262,13 @@ def _world(
     slots: LimitedSlots,
     bus: LocalBus,
     projects: Projects,
+    tools: Toolbox,
     processes: Processes,
     configured: Configured,
-    editor: Editor,
+    asked: Editor | None,
     secrets: Secrets,
 ) -> World:
-    own = projects.settings(None)
-    tools = make_tools(processes, own.tools, asks_for_network=own.sandbox.allow_sandboxed)
+    editor = asked or NO_EDITOR
     return World(
         me=bus.id,
         store=sessions.store,
@@ -271,7 +276,7 @@ def _world(
         clock=sessions.clock,
         settings=projects.settings,
         models=configured.models,
-        tools={tool.name: tool for tool in tools},
+        tools=tools,
         agents=projects.agents,
         rules=projects.rules,
         vouched=projects.vouched,
@@ -287,6 +292,19 @@ def _world(
         secrets=secrets,
         typed=configured.hidden,
     )
+
+
+def _tools(processes: Processes, projects: Projects, secrets: Secrets) -> Servers:
+    """Magy's own tools, and those of MCP servers."""
+    settings = projects.settings(None)
+    network = settings.sandbox.allow_sandboxed
+    own = make_tools(processes, settings.tools, asks_for_network=network)
+    means = Means(PipedPrograms(processes), picture, scratch, partial(_server_log, secrets))
+    return Servers(own, projects.servers, means)
+
+
+def _server_log(secrets: Secrets, server: str) -> ServerLog:
+    return ServerLog(log_path(layers.state_dir(), server), secrets.clean)
 
 
 class Configured:

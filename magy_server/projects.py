@@ -15,6 +15,7 @@ from magy_server.config.trust import MOST, files_hash, magy_files
 from magy_server.core.errors import InvalidConfig, NotTrusted
 from magy_server.core.events import Trusted
 from magy_server.core.hooks import Hook
+from magy_server.core.mcp.server_settings import McpServer, Servers, usable
 from magy_server.core.permit import Rule, Ruleset
 from magy_server.core.policy.rule_tables import ruleset
 from magy_server.core.ports import Store
@@ -44,9 +45,11 @@ class Project:
     agents: Agents
     trusted: bool
     signature: Signature
+    servers: Servers
+    """The MCP servers that can be used, with their variables filled in."""
     hooks: tuple[Hook, ...] = ()
     problems: tuple[str, ...] = ()
-    """What is wrong with other programs' files."""
+    """What is wrong with other MCP servers, and with other programs' files."""
     broken: str | None = None
     """Why the configuration as it is now cannot be used; the rest is then what held before."""
 
@@ -106,10 +109,11 @@ class Projects:
         )
         walls = (NO_SHELL,) if loaded.settings.sandbox.level == "isolated" else ()
         found = find_agents(root, trusted=trusted, custom=loaded.settings.custom_agents)
-        found_hooks, problems = hooks.configured(loaded.settings, root if trusted else None)
+        servers, unusable = mcp_servers(loaded, os.environ)
+        found_hooks, foreign = hooks.configured(loaded.settings, root if trusted else None)
         return Project(
-            loaded, (common_rules(), *own, *walls), found, trusted, signature, tuple(found_hooks),
-            tuple(problems),
+            loaded, (common_rules(), *own, *walls), found, trusted, signature, servers,
+            tuple(found_hooks), (*loaded.problems, *unusable, *foreign),
         )  # fmt: skip
 
     def _read_again(self, root: str | None, known: Project, signature: Signature) -> Project:
@@ -121,7 +125,12 @@ class Projects:
             custom = known.loaded.settings.custom_agents
             found = find_agents(root, trusted=False, custom=custom)
             return replace(
-                known, agents=found, trusted=False, signature=signature, broken=error.message
+                known,
+                agents=found,
+                trusted=False,
+                signature=signature,
+                servers={},
+                broken=error.message,
             )
 
     def _vouched(self, root: str | None) -> bool:
@@ -145,6 +154,10 @@ class Projects:
 
     def settings(self, root: str | None) -> Settings:
         return self.of(root).loaded.settings
+
+    def servers(self, root: str | None) -> Servers:
+        """Those that hold for a workspace root now. Of a configuration that is broken, none."""
+        return self.of(root).servers
 
     def problems(self, root: str | None) -> list[str]:
         """What is wrong with files that were read, each naming its file: for people."""
@@ -180,6 +193,24 @@ class Projects:
         files = files_hash(root) if trusted else ""
         await record(self._store, root, Trusted(root=root, files=files, trusted=trusted))
         self.add(root, (await read_project(self._store, root)).trusted)
+
+
+def mcp_servers(
+    loaded: layers.Loaded, environ: Mapping[str, str]
+) -> tuple[Servers, tuple[str, ...]]:
+    """The MCP servers that can be used, by name, and what is wrong with the others, in
+    sentences."""
+    servers: dict[str, McpServer] = {}
+    problems = []
+    for name, server in loaded.settings.mcp.items():
+        if not server.enabled:
+            continue
+        try:
+            servers[name] = usable(name, server, environ)
+        except InvalidConfig as error:
+            where = loaded.origins.get(f"mcp.{name}", "the settings")
+            problems.append(f"{where}: MCP server {name!r}: {error.message}")
+    return servers, tuple(problems)
 
 
 def _signature(root: str | None) -> Signature:

@@ -15,7 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from magy_server.core.tool import Tool
 
 TOP = Path(__file__).resolve().parents[1]
 SAID = "Generated from {source} by `make docs`; edit that instead."
@@ -56,8 +59,12 @@ def _settings(
     keys: dict[str, Any] = {}
     for key, body in schema.get("properties", {}).items():
         inner = body.get("items", body)
+        named = body.get("additionalProperties")
         if "$ref" in inner:
             tables.append((f"{prefix}{key}", defs[inner["$ref"].rsplit("/", 1)[-1]], inner != body))
+        elif prefix == "" and isinstance(named, Mapping) and "$ref" in named:
+            shape = defs[named["$ref"].rsplit("/", 1)[-1]]
+            tables.append((f"{key}.NAME", {"description": body["description"], **shape}, False))
         else:
             keys[key] = body
     table = prefix.rstrip(".")
@@ -130,8 +137,16 @@ def tools() -> Iterator[str]:
     for tool in sorted(make_tools(Processes()), key=lambda tool: tool.name):
         yield (
             f"## `{tool.name}`\n\nEffect: {tool.effect}. Permission key: `{tool.key}`.\n\n"
-            f"{_prose(tool.description)}{_fields(tool.shape.worked_out())}\n"
+            f"{_prose(tool.description)}{_fields(_parameters(tool))}\n"
         )
+
+
+def _parameters(tool: Tool) -> Mapping[str, Any]:
+    """The schema of the parameters, worked out anew."""
+    from magy_server.core.tool import FunctionShape
+
+    assert isinstance(tool.shape, FunctionShape), f"{tool.name} is none of Magy's own"
+    return tool.shape.worked_out()
 
 
 def tool_schemas() -> Iterator[str]:
@@ -146,7 +161,7 @@ def tool_schemas() -> Iterator[str]:
     yield "from collections.abc import Mapping\nfrom typing import Any\n"
     yield "SCHEMAS: Mapping[str, Mapping[str, Any]] = {"
     for tool in sorted(make_tools(Processes()), key=lambda tool: tool.name):
-        yield f"    {tool.name!r}: {tool.shape.worked_out()!r},"
+        yield f"    {tool.name!r}: {_parameters(tool)!r},"
     yield "}"
 
 

@@ -39,6 +39,7 @@ SUPERVISORS = {
     ("magy_server/engine/runner.py", "_supervise"),
     ("magy_server/engine/calls.py", "supervised"),
     ("magy_server/jsonrpc/outbox.py", "settle"),
+    ("magy_server/mcp/connection.py", "_supervised"),
 }
 """(file, function): where one session, tool call or request is kept from taking others with it."""
 
@@ -148,7 +149,8 @@ def test_pure_layers_touch_nothing() -> None:
 
 def in_port(path: Path, node: ast.AST) -> bool:
     """Declarations do not run: the Protocols, and the `facts` function that looks at nothing."""
-    ports = {f"magy_server/core/{one}.py" for one in ("ports", "no_editor", "sandbox", "tool")}
+    names = ("no_editor", "ports", "programs", "sandbox", "tool")
+    ports = {f"magy_server/core/{one}.py" for one in names}
     return name(path) in ports and not any(isinstance(child, ast.Await) for child in ast.walk(node))
 
 

@@ -3,9 +3,9 @@ An administrator's file, `/etc/magy/magy.toml`, gives other defaults, and says w
 can change: see howto/policy.md.
 
 An untrusted project may only narrow: of its `magy.toml` only `permission` entries that deny or ask,
-lower values of `limits` and `spawn`, guardrails, and `bypass` and `completion.enabled` when they
-are false are used; the rest is named, so that a person can be told. No project makes the sandbox
-less strict.
+lower values of `limits` and `spawn`, guardrails, and `bypass`, `completion.enabled` and `enabled`
+of an MCP server when they are false are used; the rest is named, so that a person can be told. Its
+`.mcp.json` is not even read. No project makes the sandbox less strict.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from pydantic import BaseModel, ValidationError
 from magy_server.config import administrator
 from magy_server.config.regular_files import beginning
 from magy_server.core.errors import InvalidConfig
+from magy_server.core.mcp.server_settings import parsed, says_how
 from magy_server.core.policy.examples import wrong_example
 from magy_server.core.policy.guardrails import Guardrail, check
 from magy_server.core.policy.linear_patterns import checked, found_in
@@ -33,6 +34,8 @@ from magy_server.regex import regex
 
 LARGEST = 1 << 18
 """Bytes of a magy.toml."""
+MCP_JSON = ".mcp.json"
+"""Where a project names MCP servers for all programs that know them."""
 _DEEPEST = 64
 _PART = r"(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')"
 _NESTED = regex(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_DEEPEST}}}")
@@ -60,6 +63,8 @@ class Loaded:
     """What an untrusted project asked for and does not get."""
     overruled: tuple[str, ...] = ()
     """What was asked for and the administrator has locked, each with the layer that asked."""
+    problems: tuple[str, ...] = ()
+    """What is wrong with MCP servers, in sentences; it concerns only them."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """The layer that each value comes from, by dotted key: `model.default`, `permission.bash` (all
     layers with a rule of that key, in order), `provider.NAME.base_url`. What is not here is as
@@ -91,19 +96,26 @@ def load(
     layers = [read(config_dir() / "magy.toml")]
     ignored: tuple[str, ...] = ()
     walls: Mapping[str, Any] | None = None
+    problems: list[str] = []
     if root is not None:
         project = read(Path(root) / "magy.toml")
+        shared = Path(root) / MCP_JSON
         if "sandbox" in project.values:
             walls = validate(project).sandbox.model_dump(exclude_unset=True)
             kept = {name: value for name, value in project.values.items() if name != "sandbox"}
             project = Layer(project.name, kept)
-        if not trusted:
+        if trusted:
+            servers, problems = read_servers(shared)
+            layers.append(servers)
+        else:
             project, ignored = narrow(project)
+            ignored += (str(shared),) if os.path.lexists(shared) else ()
         layers.append(project)
     layers.append(Layer("the editor's settings", options))
     layers.append(Layer("the environment", from_environment(os.environ)))
     merged = _merge(read(above), layers, ignored)
-    return _walled(merged, layers[1].name, walls) if walls else merged
+    merged = replace(merged, problems=(*problems, *_doubled(layers)))
+    return _walled(merged, str(Path(root or "", "magy.toml")), walls) if walls else merged
 
 
 def _walled(loaded: Loaded, project: str, asked: Mapping[str, Any]) -> Loaded:
@@ -138,6 +150,36 @@ def read(path: Path) -> Layer:
         raise InvalidConfig(f"{path} is not valid TOML: {error}.") from None
     except RecursionError:
         raise InvalidConfig(f"{path} is nested too deeply; no setting is.") from None
+
+
+def read_servers(path: Path) -> tuple[Layer, list[str]]:
+    """The MCP servers of a `.mcp.json` as a layer, and what is wrong in it, in sentences. One that
+    does not exist has none."""
+    nothing = Layer(str(path), {})
+    try:
+        text = _data(path).decode()
+    except FileNotFoundError:
+        return nothing, []
+    except (OSError, UnicodeDecodeError) as error:
+        return nothing, [f"{path} cannot be read: {error}."]
+    except InvalidConfig as error:
+        return nothing, [error.message]
+    tables, problems = parsed(text, str(path))
+    return Layer(str(path), {"mcp": tables} if tables else {}), problems
+
+
+def _doubled(layers: Iterable[Layer]) -> Iterator[str]:
+    """Says which servers are told of twice under one name."""
+    first: dict[str, str] = {}
+    for layer in layers:
+        for name, table in layer.values.get("mcp", {}).items():
+            if says_how(table):
+                if name in first:
+                    yield (
+                        f"Two MCP servers are called {name!r}: Magy uses that of {layer.name}, and "
+                        f"not that of {first[name]}. Give one of them another name."
+                    )
+                first[name] = layer.name
 
 
 def _data(path: Path) -> bytes:
@@ -182,6 +224,9 @@ def narrow(layer: Layer) -> tuple[Layer, tuple[str, ...]]:
             kept[key] = value
         elif key == "examples":
             pass  # were tried just now, and some of the rules that they are about are left out here
+        elif key == "mcp":
+            kept[key] = {name: {"enabled": False} for name in value if _only_off(value[name])}
+            ignored += [f"{layer.name}: {key}.{name}" for name in value if name not in kept[key]]
         elif key == "completion":
             kept[key] = {name: on for name, on in value.items() if name == "enabled" and not on}
             ignored += [f"{layer.name}: {key}.{name}" for name in value if name not in kept[key]]
@@ -195,6 +240,10 @@ def _only_narrowing(table: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]
     matters, and a part of it would mean something else."""
     kept = {key: rules for key, rules in table.items() if "allow" not in _actions(rules)}
     return kept, [key for key in table if key not in kept]
+
+
+def _only_off(table: Mapping[str, Any]) -> bool:
+    return table == {"enabled": False}
 
 
 def _actions(rules: Any) -> set[str]:
@@ -299,7 +348,7 @@ def _merge(above: Layer, layers: list[Layer], ignored: tuple[str, ...]) -> Loade
     _cap(merged, origins, above)
     return Loaded(
         Settings.model_validate(merged), tuple(rules), tuple(rails), ignored, tuple(overruled),
-        origins,
+        origins=origins,
     )  # fmt: skip
 
 
@@ -367,6 +416,9 @@ def _joined(key: str, old: Any, new: Any) -> Any:
         return [p for p in old if p["name"] not in names] + list(new)
     if key == "hook" and old:
         return [*old, *new]
+    if key == "mcp" and old:
+        changed = {name: {**old.get(name, {}), **new[name]} for name in new}
+        return {**old, **{n: new[n] if says_how(new[n]) else changed[n] for n in new}}
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         return {**old, **new}
     return new

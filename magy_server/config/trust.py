@@ -6,21 +6,27 @@ Trust is remembered with a hash of those files; when one of them changes, it mus
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Protocol
 
-from magy_server.config.hooks import PROJECT
 from magy_server.config.regular_files import beginning
 from magy_server.core.errors import NotTrusted
 from magy_server.core.settings import Settings
 
-FILES = ("magy.toml", ".magy", ".magent", *PROJECT)
+FILES = ("magy.toml", ".magy", ".magent", ".mcp.json", ".claude", ".agents")
 """What a project can tell Magy with. AGENTS.md is not among them: it is only text for the model,
 and is read anyway."""
-PLANS = (".magy/plan", ".magent/plan")
-"""Where the plan agent writes; nothing there is ever read as a setting."""
+UNREAD = (
+    ".magy/plan", ".magent/plan",
+    ".claude/plans", ".claude/projects", ".claude/todos", ".claude/worktrees",
+)  # fmt: skip
+"""What the plan agent writes, and what Claude Code keeps there for itself and changes as it works.
+Nothing there is ever read as a setting."""
+REWRITTEN = ".claude/settings.local.json"
+"""Claude Code writes each permission that it was given into it; Magy reads only the hooks there."""
 MOST = 10_000
 """Files hashed at most; a root with more Magy files than that is never trusted."""
 LARGEST = 8 << 20
@@ -49,17 +55,18 @@ class Trust(Protocol):
 
 def files_hash(root: str) -> str:
     """SHA-256 over names and contents of the root's Magy files. Raises NotTrusted for what cannot
-    be vouched for: a link, which may show something else tomorrow, what is no regular file (a pipe
-    would be waited for), or too much."""
+    be vouched for: a link, which may show something else tomorrow (but not one to what is vouched
+    for itself), what is no regular file (a pipe would be waited for), or too much."""
     digest = hashlib.sha256()
     left = ALL
     paths = sorted(islice(magy_files(root), MOST + 1))
+    own = set(paths)
     if len(paths) > MOST:
         raise NotTrusted(f"{root} has more than {MOST} Magy files; {_NEVER}.")
     for path in paths:
         name = os.path.relpath(path, root).encode("utf-8", "surrogateescape")
         digest.update(len(name).to_bytes(4, "big") + name)
-        content, size = _content(path)
+        content, size = _content(path, root, own)
         digest.update(content)
         left -= size
         if left < 0:
@@ -69,21 +76,24 @@ def files_hash(root: str) -> str:
 
 def magy_files(root: str) -> Iterator[str]:
     """The paths of the root's Magy files, in no order; of links, not what they lead to."""
-    plans = {os.path.join(root, plan) for plan in PLANS}
+    unread = {os.path.join(root, *name.split("/")) for name in UNREAD}
     for name in FILES:
         path = os.path.join(root, name)
         if os.path.isdir(path) and not os.path.islink(path):
             for directory, folders, names in os.walk(path):
-                folders[:] = [f for f in folders if os.path.join(directory, f) not in plans]
+                folders[:] = [f for f in folders if os.path.join(directory, f) not in unread]
                 links = [f for f in folders if os.path.islink(os.path.join(directory, f))]
-                yield from (os.path.join(directory, name) for name in [*names, *links])
+                found = (os.path.join(directory, name) for name in [*names, *links])
+                yield from (path for path in found if path not in unread)
         elif os.path.lexists(path):
             yield path
 
 
-def _content(path: str) -> tuple[bytes, int]:
-    """A hash of it, and its size in bytes."""
+def _content(path: str, root: str, own: Collection[str]) -> tuple[bytes, int]:
+    """A hash of it, and its size in bytes. `own`: the paths of all that are hashed."""
     if os.path.islink(path):
+        if _stays(path, root, own):
+            return b"link:" + os.fsencode(os.readlink(path)), 0
         raise NotTrusted(
             f"{path} is a symbolic link, so its content can change unnoticed; replace it by a "
             "regular file, then trust the project."
@@ -96,4 +106,25 @@ def _content(path: str) -> tuple[bytes, int]:
         raise NotTrusted(f"{path} is not a regular file; remove it, then trust the project.")
     if len(data) > LARGEST:
         raise NotTrusted(f"{path} is larger than {LARGEST >> 20} MB; {_NEVER}.")
-    return hashlib.sha256(data).digest(), len(data)
+    return hashlib.sha256(_counted(path, data)).digest(), len(data)
+
+
+def _counted(path: str, data: bytes) -> bytes:
+    """What of a file counts."""
+    if not path.endswith(f"{os.sep}{REWRITTEN}"):
+        return data
+    try:
+        return json.dumps(json.loads(data).get("hooks")).encode()
+    except (ValueError, RecursionError, AttributeError):
+        return data
+
+
+def _stays(link: str, root: str, own: Collection[str]) -> bool:
+    """Whether a link leads to what is hashed itself: a file, or a directory with some and nothing
+    that is not."""
+    inside = os.path.relpath(os.path.realpath(link), os.path.realpath(root))
+    below = inside + os.sep
+    if any(name.startswith(below) for name in UNREAD):
+        return False
+    there = os.path.join(root, inside)
+    return there in own or any(path.startswith(there + os.sep) for path in own)

@@ -12,6 +12,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from magy_server.core.mcp.names import PREFIX, is_earlier, keys_for
 from magy_server.core.patterns import literal, matches_command, matches_file
 from magy_server.core.policy import guardrails
 from magy_server.core.policy.guardrails import NOBODY, Guardrail, Said
@@ -271,7 +272,17 @@ def _answered(
         return Decision(action="allow", rule=f"bypass (else {decision.rule})")
     if confined and confined.answers and _is_contained(verdict.resource):
         return Decision(action="allow", rule=f"{_place(confined)}: allow (else {decision.rule})")
+    if any(_was_for(grant, verdict) for grant in grants):
+        changed = "its server has changed this tool since you allowed it"
+        return Decision(action="ask", rule=f"{changed} ({decision.rule})")
     return decision
+
+
+def _was_for(grant: Grant, verdict: _Verdict) -> bool:
+    """Whether the grant was for the same tool of an MCP server, which was another then."""
+    if grant.key != verdict.key or not grant.key.startswith(PREFIX) or verdict.resource is None:
+        return False
+    return is_earlier(grant.pattern, literal(verdict.resource.subject))
 
 
 def _is_contained(resource: Resource | None) -> bool:
@@ -327,7 +338,8 @@ def _covers(grant: Grant, verdict: _Verdict) -> bool:
 
 def _chain(source: Ruleset, key: str) -> list[tuple[str, tuple[Rule, ...]]]:
     """Returns where the rules for `key` are: what one list does not match falls to the next."""
-    names = dict.fromkeys((key, _WIDER.get(key, "*"), "*"))
+    patterns = keys_for(key, source.keys) if key.startswith(PREFIX) else ()
+    names = dict.fromkeys((key, *patterns, _WIDER.get(key, "*"), "*"))
     return [(name, source.keys[name]) for name in names if name in source.keys]
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from magy_server.core.hooks import HookEvent
+from magy_server.core.mcp.server_settings import McpServer
 from magy_server.core.policy.guardrails import Guardrail
 from magy_server.core.spawn_settings import SpawnSettings
 from magy_server.core.values import Action, SandboxLevel, Value
@@ -374,6 +375,9 @@ class Settings(Given):
         default=[],
         description="What blocks calls of tools, has them asked about or takes tools away, besides "
         "the rules: see howto/policy.md.",
+    )
+    mcp: dict[str, McpServer] = Field(
+        default={}, description="Servers of the Model Context Protocol, by name; see howto/mcp.md."
     )
     edits: EditSettings = EditSettings()
     tools: ToolSettings = ToolSettings()

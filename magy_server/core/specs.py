@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from magy_server.core.actions import ActionReader, ActionSpec
 from magy_server.core.errors import InvalidConfig, NotFound, NotTrusted
+from magy_server.core.mcp.names import is_key
 from magy_server.core.permit import EDITOR_KEYS, KEYS, Rule, Ruleset
 from magy_server.core.policy.examples import wrong_example
 from magy_server.core.text.yaml_nodes import Nodes, front_matter
@@ -219,7 +220,7 @@ class _Reader(Nodes):
     def _names(self, node: Node) -> tuple[str, ...]:
         names = tuple(dict.fromkeys(item for item, _ in self.items(node)))
         for name in names:
-            if not re.fullmatch(r"\w[\w.-]*", name):
+            if not re.fullmatch(r"\w[\w.-]*", name) and not is_key(name):
                 self.fail(node, f"{name!r} is not a tool name; write `tools: read_file, bash`.")
         return names
 
@@ -283,6 +284,8 @@ class _Reader(Nodes):
         return found
 
     def _key(self, node: Node, key: str) -> str:
+        if is_key(key):
+            return key
         near = difflib.get_close_matches(key.lower(), KEYS, n=1, cutoff=0.7)
         if key not in (*KEYS, *EDITOR_KEYS) and (near or not re.fullmatch(r"[a-z][a-z0-9_]*", key)):
             hint = f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(KEYS)}."

@@ -244,10 +244,9 @@ class Tool:
     def arguments(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Checks and converts the model's arguments. Raises ToolError that says what to mend."""
         try:
-            model = self.shape.model.model_validate(raw)
+            return self.shape.arguments(raw)
         except ValidationError as error:
             raise ToolError(f"{self.name}: {_say(error, self.parameters)}") from None
-        return {name: getattr(model, name) for name in type(model).model_fields}
 
 
 async def no_facts(ctx: FactContext, **arguments: Any) -> Gathered:
@@ -313,12 +312,38 @@ def tool(
     return make
 
 
-class Shape:
+class Shape(Protocol):
+    """The parameters of a tool."""
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """Returns the JSON Schema that models are shown."""
+
+    def arguments(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns what the tool's functions are called with. Raises ValidationError."""
+
+
+class GivenShape:
+    """Parameters that somebody else has described, and will check: the functions get all of them as
+    one mapping, `given`."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.schema = schema
+
+    def arguments(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        return {"given": dict(raw)}
+
+
+class FunctionShape:
     """What the parameters of a tool function are; each form is made when it is first asked for."""
 
     def __init__(self, function: Callable[..., Any], schema: Mapping[str, Any] | None) -> None:
         self._function = function
         self._known = schema
+
+    def arguments(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        model = self.model.model_validate(raw)
+        return {name: getattr(model, name) for name in type(model).model_fields}
 
     @cached_property
     def model(self) -> type[Any]:
@@ -335,16 +360,16 @@ class Shape:
         return _schema(self.model)
 
 
-def _shape_of(function: Callable[..., Any], schema: Mapping[str, Any] | None) -> Shape:
+def _shape_of(function: Callable[..., Any], schema: Mapping[str, Any] | None) -> FunctionShape:
     """Another server's tools are the same functions with other settings: they share shapes."""
     hints, defaults = function.__annotations__, (function.__defaults__, function.__kwdefaults__)
     key = (function.__module__, function.__code__, repr(hints), repr(defaults))
     if key not in _shapes:
-        _shapes[key] = Shape(function, schema)
+        _shapes[key] = FunctionShape(function, schema)
     return _shapes[key]
 
 
-_shapes: dict[tuple[object, ...], Shape] = {}
+_shapes: dict[tuple[object, ...], FunctionShape] = {}
 
 
 def _arguments(function: Callable[..., Any]) -> type[Any]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Briefed
+from magy_server.core.mcp.names import covers
 from magy_server.core.permit import Ruleset, withholds
 from magy_server.core.ports import ModelFacts
 from magy_server.core.prompting import seldom_tools
@@ -33,9 +34,11 @@ async def briefing(world: World, state: State) -> tuple[Briefed, dict[Hash, byte
     model = state.model or agent.model or model or await models.default()
     rules = await _rules(world, state, above)
     style = edit_style(model) if settings.edits.style == "auto" else settings.edits.style
-    tools = [tool for tool in world.tools.values() if tool.style in ("", style)]
+    known = tuple((await world.tools.gathered(root)).values())
+    listed = None if agent.tools is None else _listed(agent.tools, known)
+    tools = [tool for tool in known if tool.style in ("", style)]
     deeper = world.limits.max_depth - len(above)
-    there = [tool for tool in tools if _offered(world, tool, agent, rules, deeper)]
+    there = [tool for tool in tools if _offered(world, tool, listed, rules, deeper)]
     offered, seldom = _hidden(there, agent)
     blobs: dict[Hash, bytes] = {}
     sections = [("agent", agent.prompt)]
@@ -94,20 +97,34 @@ def _cleaned(part: Content, secrets: Secrets) -> Content:
     return part.model_copy(update={name: secrets.clean(getattr(part, name)) for name in shown})
 
 
+def _listed(names: Sequence[str], known: Sequence[Tool]) -> Set[str]:
+    """The tools that an agent lists. To list one tool that edits is to list all of them: which one
+    it is depends on the model. Those of MCP servers may be listed by patterns."""
+    edits = any(tool.style and tool.name in names for tool in known)
+    return {
+        tool.name
+        for tool in known
+        if tool.name in names
+        or (tool.style and edits)
+        or any(covers(name, tool.name) for name in names)
+    }
+
+
 def _offered(
-    world: World, tool: Tool, agent: AgentSpec, levels: Sequence[Sequence[Ruleset]], deeper: int
+    world: World,
+    tool: Tool,
+    listed: Set[str] | None,
+    levels: Sequence[Sequence[Ruleset]],
+    deeper: int,
 ) -> bool:
-    """E101: the agent's list of tools and the rules together. To list one tool that edits is to
-    list all of them: which one it is depends on the model. What an editor must help with needs
-    one that can; what is for parents, that there may be children."""
+    """E101: the agent's list of tools (None: it has none) and the rules together. What an editor
+    must help with needs one that can; what is for parents, that there may be children."""
     if tool.parental and deeper <= 0:
         return False
     if tool.needs and tool.needs not in world.editor.knows:
         return False
-    listed = tool.name in (agent.tools or ()) or (agent.tools is None and not tool.final)
-    if tool.style and agent.tools is not None:
-        listed = any(name in agent.tools for name, t in world.tools.items() if t.style)
-    return listed and not any(withholds(sources, tool.key, tool.name) for sources in levels)
+    wanted = not tool.final if listed is None else tool.name in listed
+    return wanted and not any(withholds(sources, tool.key, tool.name) for sources in levels)
 
 
 def _hidden(offered: Sequence[Tool], agent: AgentSpec) -> tuple[Sequence[Tool], Sequence[str]]:

@@ -3,12 +3,14 @@ the person where the rules say so."""
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Sequence
 
 from magy_server.core import permit
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Asked, Event, Finished, Judged
+from magy_server.core.mcp.names import server_of
 from magy_server.core.policy import strangers
 from magy_server.core.state.state import question_id
 from magy_server.core.text.sanitizing import LINE, TITLE, shortened, visible
@@ -24,7 +26,7 @@ from magy_server.engine.world import World
 
 async def judge(session: Session, world: World, features: Features, call: Call) -> Write:
     """What to append: `Judged`, and with it the question, or the end of a call that may not run."""
-    tool = world.tools.get(call.name)
+    tool = await world.tools.named(session.state.root, call.name)
     if tool is None or not offered(session, call.name):
         why = await _withheld(session, world, tool) if tool else _unknown(session, call.name)
         return _impossible(call, why)
@@ -131,5 +133,8 @@ async def _withheld(session: Session, world: World, tool: Tool) -> str:
 
 def _unknown(session: Session, name: str) -> str:
     briefing = session.state.conversation.briefing
-    names = ", ".join(section.name for section in briefing.tools) if briefing else ""
-    return f"There is no tool {name!r}. Tools are: {names}."
+    names = [section.name for section in briefing.tools] if briefing else []
+    own = [known for known in names if not server_of(known)]
+    near = difflib.get_close_matches(name, names, 3) or [n for n in names if n.endswith(name)][:3]
+    meant = f" Did you mean {' or '.join(near)}?" if near else ""
+    return f"There is no tool {name!r}.{meant} Tools are: {', '.join(own)}."

@@ -130,7 +130,7 @@ class Performer:
 
     async def _judged_ahead(self, call: Call) -> Write | None:
         """What to append for a call that ran while the reply streamed: verdict and result."""
-        tool = self._world.tools.get(call.name)
+        tool = self._tools.get(call.name)
         write = await self.early.judged(call, tool) if tool else None
         if write and (ran := self.early.finished(call.id)):
             finished, blobs = ran.outcome
@@ -197,7 +197,9 @@ class Performer:
         assert call.judged is not None
         now = await law(self._session, self._world)
         context = RunContext(self._session, self._world, self._features, call.judged, now)
-        return self._world.tools[call.call.name], context
+        tool = await self._world.tools.named(self._session.state.root, call.call.name)
+        assert tool is not None  # it was judged
+        return tool, context
 
     async def _finish(self, outcome: Outcome, context: RunContext, began: float) -> None:
         duration = max(0.0, self._world.clock.now() - began)
@@ -218,8 +220,12 @@ class Performer:
     def waits(self, call_id: str) -> bool:
         """Whether all that this call does is wait."""
         call = self._open(call_id)
-        tool = self._world.tools.get(call.call.name) if call else None
+        tool = self._tools.get(call.call.name) if call else None
         return tool is not None and tool.waits
+
+    @property
+    def _tools(self) -> Mapping[str, Tool]:
+        return self._world.tools.there(self._session.state.root)
 
     def _open(self, call_id: str) -> CallState | None:
         turn = self._session.state.turn

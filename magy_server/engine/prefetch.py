@@ -85,7 +85,7 @@ class Early:
         """More of the reply. A call begins to run as soon as its arguments are complete."""
         if delta.kind != "call" or self._group is None:
             return
-        tool = self._world.tools.get(delta.name)
+        tool = self._world.tools.there(self._session.state.root).get(delta.name)
         if tool is None or tool.effect != "read":
             self._group = None  # what follows may depend on it
             return

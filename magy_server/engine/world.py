@@ -37,6 +37,7 @@ from magy_server.core.values import Content, Grant, Hash, digest
 from magy_server.dataclass import dataclass
 from magy_server.engine.feature_ports import Ancestors, FreeSlots, NoAncestors, Slots
 from magy_server.engine.read_cache import Results
+from magy_server.engine.toolbox import Toolbox
 
 USUAL_REPLY = 32_000
 """Tokens."""
@@ -111,7 +112,7 @@ class World:
     store: Store
     bus: Bus
     clock: Clock
-    tools: Mapping[str, Tool]
+    tools: Toolbox
     agents: Callable[[str | None], Agents]
     """The agents that a workspace root has."""
     rules: Callable[[str | None], Sequence[Ruleset]]
@@ -141,7 +142,7 @@ class World:
     built: Recent = field(default_factory=Recent)
     """What was built of the conversations that are talking now."""
     _texts: dict[Hash, str] = field(default_factory=dict)
-    _schemas: dict[str, str] = field(default_factory=dict)
+    _schemas: dict[str, tuple[Tool, str]] = field(default_factory=dict)
 
     @property
     def limits(self) -> SpawnSettings:
@@ -150,8 +151,8 @@ class World:
 
     @property
     def keys(self) -> Collection[str]:
-        """Returns the permission keys of all tools."""
-        return {tool.key for tool in self.tools.values()}
+        """Returns the permission keys of all tools, but for those of a project's servers."""
+        return {tool.key for tool in self.tools.there(None).values()}
 
     def agent(self, name: str, root: str | None) -> AgentSpec:
         """Raises NotFound, or InvalidConfig when its file is wrong."""
@@ -175,10 +176,11 @@ class World:
         return await self.ancestors.above(parent) if parent else ()
 
     def schema(self, tool: Tool) -> str:
-        """Tools are made once and never change."""
-        if tool.name not in self._schemas:
-            self._schemas[tool.name] = schema_text(tool)
-        return self._schemas[tool.name]
+        """A tool never changes; another of its name may take its place."""
+        known = self._schemas.get(tool.name)
+        if known is None or known[0] is not tool:
+            known = self._schemas[tool.name] = (tool, schema_text(tool))
+        return known[1]
 
     async def end_commands(self, streams: Sequence[Stream]) -> None:
         """Ends all that run in the background of these sessions, whichever process started them:

@@ -15,6 +15,8 @@ from magy_server.tools.shipped import tool
 
 MOST = 8
 """So many tools are described at once."""
+NAMED = 60
+"""So many more are named."""
 _WORD = regex(r"\w+")
 
 
@@ -26,12 +28,19 @@ async def find_tools(
     """Describe tools that you have and that are not described to you: what they do, and their
     parameters. Call them with call_tool."""
     there = await ctx.seldom()
-    found = matching(there, query)[:MOST]
+    matches = matching(there, query)
+    found, others = matches[:MOST], _named(matches[MOST:])
     if not found:
-        names = ", ".join(schema.name for schema in there) or "none"
-        return Result(for_model=f"No tool matches {query!r}. There are: {names}.")
-    names = ", ".join(schema.name for schema in found)
-    return Result(for_model="\n\n".join(map(_described, found)), for_user=f"Found {names}")
+        return Result(for_model=f"No tool matches {query!r}. There are: {_named(there) or 'none'}.")
+    texts = [*map(_described, found), *([f"Others that match: {others}."] if others else [])]
+    return Result(for_model="\n\n".join(texts), for_user=f"Found {_named(found)}")
+
+
+def _named(schemas: Sequence[ToolSchema]) -> str:
+    """Returns their names, and how many more there are."""
+    names = [schema.name for schema in schemas[:NAMED]]
+    left = len(schemas) - len(names)
+    return ", ".join(names) + (f" and {left} more" if left else "")
 
 
 def matching(there: Sequence[ToolSchema], query: str) -> list[ToolSchema]:

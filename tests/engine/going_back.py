@@ -39,6 +39,7 @@ from magy_server.team.slots import LimitedSlots
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.workspace import WorkspaceFiles
 from magy_server.tools.shell.processes import Processes
+from tests.engine.fixed_tools import FixedTools
 from tests.engine.running import verbs
 
 BRIEFED = Briefed(
@@ -209,7 +210,7 @@ async def place(
     bus = LocalBus(state / "bus")
     await bus.start()
     world = World(
-        me=bus.id, store=store, bus=bus, clock=Clock(), tools={}, agents=no_agents,
+        me=bus.id, store=store, bus=bus, clock=Clock(), tools=FixedTools(), agents=no_agents,
         rules=lambda root: (), settings=lambda root: Settings(), models=no_models,
         files=files or WorkspaceFiles(NO_EDITOR, Commits(Processes())), peers=bus.peer_ids,
     )  # fmt: skip

@@ -27,6 +27,7 @@ from magy_server.store.sqlite import SqliteStore
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.workspace import WorkspaceFiles
 from magy_server.tools.shell.processes import Processes
+from tests.engine.fixed_tools import FixedTools
 from tests.tools.conftest import FakeEditor
 
 
@@ -189,7 +190,7 @@ async def process(root: Path, state: Path, review: str = "review") -> AsyncItera
         processes = Processes(set())
         closing.push_async_callback(processes.close)
         world = World(
-            me=bus.id, store=store, bus=bus, clock=Clock(), tools={},
+            me=bus.id, store=store, bus=bus, clock=Clock(), tools=FixedTools(),
             agents=lambda root: Agents({}), rules=lambda root: [],
             settings=lambda root: Settings(edits=EditSettings(review=review)), models=no_models,
             editor=editor, files=WorkspaceFiles(editor, Commits(processes)), peers=bus.peer_ids,

@@ -42,6 +42,7 @@ from magy_server.team.supervision import Supervisor
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.workspace import WorkspaceFiles
 from magy_server.tools.shell.processes import Processes
+from tests.engine.fixed_tools import FixedTools
 from tests.patience import PATIENCE
 
 
@@ -209,7 +210,8 @@ async def place(
         settings = Settings(model=ModelSettings(retries=retries, retry_delay=0.01))
         slots, sessions = LimitedSlots(), LoadedSessions(store, bus, clock, bus.id)
         world = World(
-            me=bus.id, store=store, bus=bus, clock=clock, tools=gates.tools, agents=agents,
+            me=bus.id, store=store, bus=bus, clock=clock, agents=agents,
+            tools=FixedTools(gates.tools.values()),
             rules=lambda root: [], models=lambda root: models, peers=bus.peer_ids,
             settings=lambda root: settings,
             slots=slots, end_group=end_group, files=WorkspaceFiles(NO_EDITOR, Commits(Processes())),

@@ -40,7 +40,7 @@ async def test(options: Options, app: Composition) -> int:
     async with app.compose([root], {"titles": False}) as (service, _trust):
         asked = vars(options)
         session = await _session(service, root, asked.get("agent"))
-        tool = _tool(service, options.tool)
+        tool = _tool(await service.world.tools.gathered(root), options.tool)
         arguments = _arguments(tool, asked.get("words", ()), asked.get("arguments"))
         features = Features(
             changes=service.reviews,
@@ -84,8 +84,7 @@ async def _session(service: Service, root: str, agent: str | None) -> Session:
     return await session_for_trials(world, MemoryStore(), root, chosen)
 
 
-def _tool(service: Service, name: str) -> Tool:
-    tools = service.world.tools
+def _tool(tools: Mapping[str, Tool], name: str) -> Tool:
     if name == "edit":  # a change of a part, whatever the part is
         return replace(tools["write_file"], name="edit_file", key="edit")
     tool = tools.get(name) or tools.get(KEYS.get(name, ""))

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Collection, Iterator, Mapping
 
 from magy_server.core.errors import InvalidRequest
+from magy_server.core.mcp.names import is_key
 from magy_server.core.permit import EDITOR_KEYS, KEYS, Rule, Ruleset
 from magy_server.core.values import Action
 
@@ -35,7 +36,7 @@ def narrowing(table: Mapping[str, str | Mapping[str, str]], of_tools: Collection
 
 
 def _key(key: str, known: Collection[str]) -> str:
-    if key in known:
+    if key in known or is_key(key):
         return key
     near = difflib.get_close_matches(key.lower(), known, n=1, cutoff=0.7)
     meant = f" Did you mean {near[0]!r}?" if near else ""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from magy_server.core.events import Replied
+from magy_server.core.mcp.names import server_of
 from magy_server.core.text.arguments import arguments_in
 from magy_server.core.values import Call, Part
 
@@ -19,9 +20,15 @@ CALL = "call_tool"
 
 
 def told(names: Iterable[str]) -> str:
-    """Returns what the model is told of these tools."""
+    """Returns what the model is told of these tools: names, but of those that MCP servers give,
+    which may be many, only the servers'."""
+    names = tuple(names)
+    own = [name for name in names if not server_of(name)]
+    servers = dict.fromkeys(filter(None, map(server_of, names)))
+    if servers:
+        own.append(f"all those of the MCP servers {', '.join(servers)}")
     return (
-        f"You have more tools than those described to you: {', '.join(names)}. `{FIND}` describes "
+        f"You have more tools than those described to you: {', '.join(own)}. `{FIND}` describes "
         f"them, and `{CALL}` calls one."
     )
 

@@ -1,0 +1,1 @@
+"""This package says, without I/O, what servers of the Model Context Protocol (MCP) are to Magy."""

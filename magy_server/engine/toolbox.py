@@ -1,0 +1,22 @@
+"""Which tools there are depends on the workspace root: its MCP servers give some."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from magy_server.core.tool import Tool
+
+
+class Toolbox(Protocol):
+    """The tools of each workspace root, by name; None is for sessions without a project."""
+
+    def there(self, root: str | None) -> Mapping[str, Tool]:
+        """Returns those that are known at this moment."""
+
+    async def gathered(self, root: str | None) -> Mapping[str, Tool]:
+        """Returns the same, after servers that give tools were started and had a moment, a second
+        or two, to name them. Those of a server that is slower are there the next time."""
+
+    async def named(self, root: str | None, name: str) -> Tool | None:
+        """Returns one tool. Of a server that is gone it is one that says so."""

@@ -1,0 +1,87 @@
+"""What servers offer and answer, as plain values. Only `sdk_link.py` and what it imports know the
+SDK, which is imported when the first server is connected to."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import field
+from typing import Any, Protocol
+
+from magy_server.dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """A tool as its server describes it. `hint`: what the server says of its effects, for people;
+    nothing is decided by it. `version` is another as soon as the server says anything else of the
+    tool."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    version: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a call gave. `pictures`: the bytes, and a name for people."""
+
+    text: str
+    pictures: Sequence[tuple[bytes, str]] = ()
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Notices:
+    """What a server may say unasked. `log` gets one line; `tools_changed` nothing."""
+
+    log: Callable[[str], None]
+    tools_changed: Callable[[], None]
+
+
+Progress = Callable[[float, float | None, str], Awaitable[None]]
+"""(how far, of what, in words)."""
+
+
+class Link(Protocol):
+    """An open connection. All raise `LinkError`."""
+
+    @property
+    def about(self) -> str:
+        """Returns the name and version that the server gives itself."""
+
+    async def tools(self) -> Sequence[OfferedTool]: ...
+
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], progress: Progress, /
+    ) -> Answer: ...
+
+    async def follow(self) -> None:
+        """Hears of changes for as long as the connection lasts, where one must ask to hear."""
+
+    async def lost(self) -> str:
+        """Waits until the connection is over, and returns why, in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Where a connection leads: the values of `core.mcp.server_settings.McpServer`, with the
+    directory made absolute. `root` is the workspace root that the server is told of."""
+
+    argv: Sequence[str] = ()
+    directory: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    root: str | None = None
+
+
+class LinkError(Exception):
+    """A server could not do what it was asked, in a sentence for people. `over`: the connection is
+    no more."""
+
+    def __init__(self, message: str, *, over: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.over = over

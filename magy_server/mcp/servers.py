@@ -1,0 +1,141 @@
+"""`Servers` are the connections to all MCP servers of this process; with the tools that Magy has
+itself, they are what sessions find in their toolbox."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from types import TracebackType
+
+from magy_server.core.errors import ToolError
+from magy_server.core.mcp.names import server_of
+from magy_server.core.mcp.server_settings import McpServer
+from magy_server.core.programs import Programs
+from magy_server.core.tool import Tool
+from magy_server.dataclass import dataclass
+from magy_server.mcp.connection import Connection
+from magy_server.mcp.offers import Link, Notices, Reach
+from magy_server.mcp.tool_making import Picture, gone
+from magy_server.tasks import Tasks
+
+PATIENCE = 1.5
+"""Seconds that a prompt waits for a server that has just been started, and no other does again."""
+Configured = Callable[[str | None], Mapping[str, McpServer]]
+"""The servers that hold for a workspace root at this moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What connections are made of. `directory`: where a session without a project works. `log`:
+    makes the log of a server."""
+
+    programs: Programs
+    picture: Picture
+    directory: Callable[[], str]
+    log: Callable[[str], Callable[[str], None]]
+
+
+class Servers:
+    """Implements `engine.toolbox.Toolbox`. At the end of its context all servers are ended."""
+
+    def __init__(self, own: Iterable[Tool], configured: Configured, means: Means) -> None:
+        self._own = {tool.name: tool for tool in own}
+        self._configured = configured
+        self._means = means
+        self._known: dict[tuple[str | None, str], Connection] = {}
+        self._owners: dict[tuple[str | None, str], asyncio.Task[None]] = {}
+        self._tasks = Tasks()
+
+    async def __aenter__(self) -> Servers:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._tasks.cancel()
+
+    # --- the toolbox ----------------------------------------------------------------------------
+
+    def there(self, root: str | None) -> Mapping[str, Tool]:
+        if not any(where == root for where, _ in self._known):
+            return self._own
+        tools = dict(self._own)
+        for (where, _), known in self._known.items():
+            if where == root:
+                tools |= {name: made.tool for name, made in known.tools.items()}
+        return tools
+
+    async def gathered(self, root: str | None) -> Mapping[str, Tool]:
+        now = time.monotonic()
+        connections = self._of(root)
+        for one in connections:
+            one.want()
+        for one in connections:
+            begun = one.began if one.condition == "connecting" else now
+            await one.settled(begun + PATIENCE)
+        return self.there(root)
+
+    async def named(self, root: str | None, name: str) -> Tool | None:
+        if name in self._own or not (server := server_of(name)):
+            return self._own.get(name)
+        self._of(root)
+        known = self._known.get((root, server))
+        if known is None:
+            return gone(name, f"There is no MCP server {server!r} here any more. Tell the user.")
+        if name not in known.tools:
+            try:
+                await known.link()
+            except ToolError as error:
+                return gone(name, error.message)
+        made = known.tools.get(name)
+        return made.tool if made else gone(name, f"The MCP server {server!r} has no such tool now.")
+
+    # --- connections ----------------------------------------------------------------------------
+
+    def _of(self, root: str | None) -> list[Connection]:
+        """The connections of a workspace root, as it is configured now: others are ended."""
+        wanted = self._configured(root)
+        for key in [key for key in self._known if key[0] == root]:
+            if wanted.get(key[1]) != self._known[key].server:
+                del self._known[key]
+                self._owners.pop(key).cancel()
+        return [self._begun(root, name, server) for name, server in wanted.items()]
+
+    def _begun(self, root: str | None, name: str, server: McpServer) -> Connection:
+        key = (root, name)
+        if (known := self._known.get(key)) is not None:
+            return known
+        log = self._means.log(name)
+        reach = _reach(root, root or self._means.directory(), server)
+        opened = partial(_linked, name, reach, self._means.programs)
+        connection = Connection(name, server, opened, log, self._means.picture)
+        self._known[key] = connection
+        self._owners[key] = self._tasks.begin(connection.run(), f"MCP server {name}")
+        return connection
+
+
+def _reach(root: str | None, place: str, server: McpServer) -> Reach:
+    return Reach(
+        argv=[server.command, *server.args] if server.command else (),
+        directory=os.path.normpath(os.path.join(place, os.path.expanduser(server.cwd))),
+        env=server.env,
+        url=server.url,
+        headers=server.headers,
+        root=root,
+    )
+
+
+def _linked(
+    name: str, reach: Reach, programs: Programs, notices: Notices
+) -> AbstractAsyncContextManager[Link]:
+    """The SDK is in memory by then: the connection has seen to it."""
+    from magy_server.mcp.sdk_link import linked
+
+    return linked(name, reach, programs, notices)

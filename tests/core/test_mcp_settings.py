@@ -1,0 +1,100 @@
+"""What is said of an MCP server, in `magy.toml` and in `.mcp.json`, and how its tools are named."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from magy_server.core.errors import InvalidConfig
+from magy_server.core.mcp.names import covers, is_earlier, is_key, server_of, subject, tool_name
+from magy_server.core.mcp.server_settings import McpServer, asked_for, parsed, usable
+
+ENVIRON = {"TOKEN": "t0p", "EMPTY": ""}
+
+
+def test_variables_are_filled_in_wherever_a_server_is_reached() -> None:
+    server = McpServer(
+        command="${HOME:-/home/x}/serve",
+        args=["--token=${TOKEN}", "${EMPTY:-none}", "$TOKEN"],
+        env={"A": "${TOKEN}${TOKEN}"},
+    )
+    found = usable("one", server, ENVIRON)
+    assert found.command == "/home/x/serve"
+    assert found.args == ["--token=t0p", "none", "$TOKEN"]
+    assert found.env == {"A": "t0pt0p"}
+
+
+@pytest.mark.parametrize(
+    ("name", "server", "said"),
+    [
+        ("a", McpServer(command="x", env={"A": "${NONE} ${EMPTY}"}), "no variable NONE, EMPTY"),
+        ("a", McpServer(), "neither a command nor a url"),
+        ("a", McpServer(command="x", url="https://x.org"), "both a command and a url"),
+        ("a", McpServer(url="file:///etc/passwd"), "no http or https address"),
+        ("a__b", McpServer(command="x"), "cannot be used"),
+        ("ends_", McpServer(command="x"), "cannot be used"),
+        ("x" * 33, McpServer(command="x"), "cannot be used"),
+    ],
+)
+def test_what_cannot_be_used_says_why(name: str, server: McpServer, said: str) -> None:
+    with pytest.raises(InvalidConfig, match=said):
+        usable(name, server, ENVIRON)
+
+
+def test_a_mcp_json_gives_what_is_right_and_says_what_is_wrong() -> None:
+    text = json.dumps({
+        "mcpServers": {
+            "files": {"type": "stdio", "command": "npx", "args": ["-y"], "env": {"A": "b"}},
+            "web": {"type": "http", "url": "https://x.org/mcp", "headers": {"X": "${TOKEN}"}},
+            "off": {"command": "x", "disabled": True},
+            "old": {"type": "sse", "url": "https://x.org/sse"},
+            "odd": {"command": "x", "comand": "y", "rocket": 1},
+            "list": ["x"],
+            "number": {"command": 7},
+        }
+    })  # fmt: skip
+    tables, problems = parsed(text, "/p/.mcp.json")
+    assert set(tables) == {"files", "web", "off", "odd"}
+    assert tables["web"] == {"url": "https://x.org/mcp", "headers": {"X": "${TOKEN}"}}
+    assert tables["off"]["enabled"] is False
+    said = "\n".join(problems)
+    assert all(problem.startswith("/p/.mcp.json: MCP server '") for problem in problems)
+    for part in ("'sse'", "did you mean 'command'?", "unknown key 'rocket'", "not an object"):
+        assert part in said
+    assert "'number': command: " in said
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"mcpServers": []}', "[" * 100_000])
+def test_what_is_no_mcp_json_has_no_servers(text: str) -> None:
+    tables, (problem,) = parsed(text, "/p/.mcp.json")
+    assert tables == {} and problem.startswith("/p/.mcp.json")
+
+
+def test_tools_can_be_chosen() -> None:
+    server = McpServer(command="x", tools=["get_*", "search"], without_tools=["*_secret"])
+    asked = [name for name in ("get_a", "get_secret", "search", "put") if asked_for(server, name)]
+    assert asked == ["get_a", "search"]
+
+
+def test_names_can_be_taken_apart_and_are_what_providers_take() -> None:
+    assert tool_name("git-hub", "issues/get it") == "mcp__git-hub__issues_get_it"
+    assert server_of("mcp__git-hub__a__b") == "git-hub" and server_of("bash") == ""
+    long = [tool_name("s", "x" * 90 + end) for end in "ab"]
+    assert len(set(long)) == 2 and max(map(len, long)) == 64
+
+
+def test_a_key_is_for_a_tool_a_server_or_a_pattern() -> None:
+    name = "mcp__git__log"
+    for key in (name, "mcp__git", "mcp__git__*", "mcp__*", "mcp__*__log"):
+        assert is_key(key) and covers(key, name)
+    for key in ("mcp__gi", "mcp__git__lo", "mcp__git__log2", "bash", "*"):
+        assert not covers(key, name)
+    assert not is_key("mcp__a b") and not is_key("bash")
+
+
+def test_a_permission_is_for_a_tool_as_it_was() -> None:
+    before, now = subject("get", "aaa"), subject("get", "bbb")
+    assert is_earlier(before, now)
+    assert not is_earlier(now, now) and not is_earlier(subject("put", "aaa"), now)
+    assert not is_earlier("*", now)

@@ -1,0 +1,23 @@
+"""Sessions of these tests have the same tools everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from magy_server.core.tool import Tool
+
+
+class FixedTools:
+    """Implements `engine.toolbox.Toolbox`."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+
+    def there(self, root: str | None) -> Mapping[str, Tool]:
+        return self._tools
+
+    async def gathered(self, root: str | None) -> Mapping[str, Tool]:
+        return self._tools
+
+    async def named(self, root: str | None, name: str) -> Tool | None:
+        return self._tools.get(name)
