@@ -83,7 +83,7 @@ def _main(arguments: Sequence[str] | None) -> int:
             )
         case (
             "run" | "sessions" | "agents" | "permissions" | "policy" | "audit" | "config" | "edit"
-            | "completion"
+            | "completion" | "mcp"
         ):  # fmt: skip
             return _terminal(parser, chosen)
         case "doctor":

@@ -56,7 +56,7 @@ def _perform(
             from magy_server.cli.commands.run import run
 
             return run(chosen, composition())
-        case "sessions" | "agents" | "permissions" | "policy" | "audit":
+        case "sessions" | "agents" | "permissions" | "policy" | "audit" | "mcp":
             import asyncio
 
             log_to_terminal()
@@ -107,6 +107,10 @@ def _verb(command: str, verb: str | None) -> Verb:
             from magy_server.cli.commands import audit
 
             return audit.VERBS[verb]
+        case "mcp", _:
+            from magy_server.cli.commands import mcp
+
+            return mcp.VERBS[verb]
         case "sessions", str():
             from magy_server.cli.commands import sessions
 

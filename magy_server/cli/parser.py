@@ -9,6 +9,7 @@ from functools import cache
 
 from magy_server import __version__
 from magy_server.cli.exit_codes import EDIT_CODES, EXIT_CODES
+from magy_server.cli.mcp_options import mcp_options
 from magy_server.cli.parser_parts import Commands, Parser, flag, root_option, silent
 from magy_server.cli.policy_options import audit_options, policy_options
 
@@ -36,6 +37,7 @@ def build() -> argparse.ArgumentParser:
     _permissions(commands)
     policy_options(commands)
     audit_options(commands)
+    mcp_options(commands)
     _config(commands)
     _edit(commands)
     doctor = commands.add_parser(

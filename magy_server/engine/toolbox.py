@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from magy_server.core.mcp.status import ServerStatus
 from magy_server.core.tool import Tool
 
 
@@ -20,3 +21,10 @@ class Toolbox(Protocol):
 
     async def named(self, root: str | None, name: str) -> Tool | None:
         """Returns one tool. Of a server that is gone it is one that says so."""
+
+    def servers(self, root: str | None) -> Sequence[ServerStatus]:
+        """Returns how the servers that give tools there are doing; starts none."""
+
+    async def tried(self, root: str | None, name: str) -> ServerStatus | None:
+        """Starts a server if need be, waits until it has named its tools or failed, and returns how
+        it is doing then; None: there is none of that name."""

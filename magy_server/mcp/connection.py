@@ -8,10 +8,11 @@ import importlib
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Literal
+from typing import Any
 
 from magy_server.core.errors import ToolError
 from magy_server.core.mcp.server_settings import McpServer
+from magy_server.core.mcp.status import Condition, ServerStatus
 from magy_server.mcp.offers import Answer, Link, LinkError, Notices, OfferedTool, Progress
 from magy_server.mcp.tool_making import Made, Picture, make_tools
 
@@ -22,7 +23,6 @@ AGAIN = 1.0
 ANSWERS = 5.0
 """Seconds in which a server that let a call time out must name its tools, else it hangs."""
 OpenLink = Callable[[Notices], AbstractAsyncContextManager[Link]]
-Condition = Literal["idle", "connecting", "ready", "failed"]
 
 
 class Connection:
@@ -57,6 +57,18 @@ class Connection:
         self._failures = 0
         self._answered = False
         """Whether the attempt under way has led to a connection."""
+
+    @property
+    def status(self) -> ServerStatus:
+        tools = [(name, made.offered.description) for name, made in self.tools.items()]
+        return ServerStatus(
+            name=self.name,
+            starts=self.server.starts,
+            condition=self.condition,
+            about=self.about,
+            problem=self.problem,
+            tools=tuple(tools),
+        )
 
     def want(self) -> None:
         """It shall be connected, now or as soon as an earlier failure allows."""

@@ -6,14 +6,15 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from types import TracebackType
 
 from magy_server.core.errors import ToolError
 from magy_server.core.mcp.names import server_of
 from magy_server.core.mcp.server_settings import McpServer
+from magy_server.core.mcp.status import ServerStatus
 from magy_server.core.programs import Programs
 from magy_server.core.tool import Tool
 from magy_server.dataclass import dataclass
@@ -96,6 +97,22 @@ class Servers:
                 return gone(name, error.message)
         made = known.tools.get(name)
         return made.tool if made else gone(name, f"The MCP server {server!r} has no such tool now.")
+
+    def servers(self, root: str | None) -> Sequence[ServerStatus]:
+        return [
+            connection.status
+            if (connection := self._known.get((root, name))) and connection.server == server
+            else ServerStatus(name, server.starts)
+            for name, server in self._configured(root).items()
+        ]
+
+    async def tried(self, root: str | None, name: str) -> ServerStatus | None:
+        found = next((one for one in self._of(root) if one.name == name), None)
+        if found is None:
+            return None
+        with suppress(ToolError):  # its status says why
+            await found.link()
+        return found.status
 
     # --- connections ----------------------------------------------------------------------------
 

@@ -25,9 +25,9 @@ LONGEST = 10_000
 MOMENT = 0.5
 """Seconds after its end in which what it complained of is waited for."""
 RATE = 200
-"""Notifications a second that are heard; more are left out."""
+"""Notifications a second that are heard; more are left out..."""
 FLOOD = 20_000
-"""So many left out, with no quiet second between them, are a flood."""
+"""...and so many more are a flood."""
 
 
 Streams = tuple[
@@ -138,26 +138,20 @@ class _Tide:
     """Leaves out what a server says unasked and too often."""
 
     def __init__(self) -> None:
-        self._second = 0
-        self._heard = 0
-        self._left_out = 0
+        self._at = time.monotonic()
+        self._over = 0.0
+        """Messages beyond those that it might have sent by now."""
 
     def lets_in(self, message: SessionMessage) -> bool:
         """Raises CutOff when it floods."""
         if not isinstance(message.message, types.JSONRPCNotification):
             return True
-        second = int(time.monotonic())
-        if second != self._second:
-            quiet = self._heard <= RATE or second > self._second + 1
-            self._left_out = 0 if quiet else self._left_out
-            self._second, self._heard = second, 0
-        self._heard += 1
-        if self._heard <= RATE:
-            return True
-        self._left_out += 1
-        if self._left_out > FLOOD:
+        now = time.monotonic()
+        self._over = max(0.0, self._over - RATE * (now - self._at)) + 1
+        self._at = now
+        if self._over > FLOOD:
             raise CutOff(f"it flooded: more than {FLOOD:,} messages came one upon the other")
-        return False
+        return self._over <= RATE
 
 
 async def _lines(program: Program) -> AsyncIterator[bytes]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from magy_server.core.mcp.status import ServerStatus
 from magy_server.core.tool import Tool
 
 
@@ -21,3 +22,9 @@ class FixedTools:
 
     async def named(self, root: str | None, name: str) -> Tool | None:
         return self._tools.get(name)
+
+    def servers(self, root: str | None) -> Sequence[ServerStatus]:
+        return ()
+
+    async def tried(self, root: str | None, name: str) -> ServerStatus | None:
+        return None

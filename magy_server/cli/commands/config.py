@@ -171,6 +171,9 @@ def flattened(loaded: Loaded) -> dict[str, Any]:
         mode="json", exclude={"permission", "guardrail", "examples", "locked"}
     )
     providers = values.pop("provider")
+    for server in values["mcp"].values():
+        for hidden in ("env", "headers"):
+            server[hidden] = dict.fromkeys(server[hidden], "(hidden)")
     for key, value in values.items():
         if isinstance(value, Mapping):
             found |= {f"{key}.{name}": public(name, inner) for name, inner in value.items()}

@@ -1001,6 +1001,39 @@ export interface MailUpdate {
   body?: Record<string, unknown> | null;
 }
 
+/** A server of the Model Context Protocol that is configured for a project. */
+export interface McpServer {
+  name: string;
+  /** What is started, or the address */
+  starts: string;
+  /** `idle`: nobody has needed it yet, or it was lost */
+  condition: "idle" | "connecting" | "ready" | "failed";
+  /** The name and version that it gives itself */
+  about: string;
+  /** Why it failed, in a sentence */
+  problem: string;
+  tools: McpTool[];
+}
+
+export interface McpServersParams {
+  /** A file: URI or a path of the project */
+  cwd?: string | null;
+  /** The name of a server that is started if need be; the answer waits until it has named its tools, or failed */
+  connect?: string | null;
+}
+
+export interface McpServersResult {
+  servers: McpServer[];
+  /** What is wrong with the configuration, in sentences */
+  problems: string[];
+}
+
+export interface McpTool {
+  /** As agents call it, and as rules name it */
+  name: string;
+  description: string;
+}
+
 export interface MetaCallStamp {
   magy: CallStamp;
 }
@@ -1979,6 +2012,11 @@ export interface Requests {
   "magy/rewrite/start": {
     params: RewriteStartParams;
     result: RewriteStartResult;
+  };
+  /** How the MCP servers of a project are doing, and what tools they give. Starts none, unless `connect` names it. */
+  "magy/mcp/list": {
+    params: McpServersParams;
+    result: McpServersResult;
   };
   /** Get or set whether a project is trusted, that is, whether its own configuration may do more than restrict. */
   "magy/workspace/trust": {
