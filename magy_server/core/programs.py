@@ -26,8 +26,13 @@ class Program(Protocol):
 
 class Programs(Protocol):
     async def start(
-        self, name: str, argv: Sequence[str], directory: str, variables: Mapping[str, str]
+        self,
+        name: str,
+        argv: Sequence[str],
+        directory: str,
+        variables: Mapping[str, str],
+        root: str,
     ) -> Program:
-        """Starts a program; `name` is what its processes are known by. It gets what the processes
-        of commands get of the environment, and `variables`. Raises ToolError: it cannot be
-        started."""
+        """Starts a program for a workspace root, in the sandbox that is wanted there; `name` is
+        what its processes are known by. It gets what the processes of commands get of the
+        environment, and `variables`. Raises ToolError: it cannot be started."""

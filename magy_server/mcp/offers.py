@@ -67,7 +67,8 @@ class Link(Protocol):
 @dataclass(frozen=True, slots=True)
 class Reach:
     """Where a connection leads: the values of `core.mcp.server_settings.McpServer`, with the
-    directory made absolute. `root` is the workspace root that the server is told of."""
+    directory made absolute. `place` is where sessions of the workspace root `root` work: it, or a
+    directory of Magy's where there is none."""
 
     argv: Sequence[str] = ()
     directory: str = ""
@@ -75,6 +76,7 @@ class Reach:
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     root: str | None = None
+    place: str = ""
 
 
 class LinkError(Exception):

@@ -86,7 +86,8 @@ async def _transport(
             yield http_streams(reach.url, http)
         return
     try:
-        program = await programs.start(name, reach.argv, reach.directory, reach.env)
+        place = reach.place
+        program = await programs.start(name, reach.argv, reach.directory, reach.env, place)
     except ToolError as error:
         raise LinkError(error.message) from None
     yield streams(program, notices.log, over)

@@ -146,6 +146,7 @@ def _reach(root: str | None, place: str, server: McpServer) -> Reach:
         url=server.url,
         headers=server.headers,
         root=root,
+        place=place,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.harness import Person, findable, person, served
+from tests.e2e.harness import Person, RpcError, findable, person, served
 from tests.loopback import ChatServer, call, text
 from tests.mcp.test_servers import HERE
 from tests.patience import PATIENCE
@@ -216,3 +216,36 @@ async def test_servers_of_a_project_wait_for_trust(root: Path, state: Path) -> N
         await finished(one, server, done + 1)
         last = json.dumps(server.asked[-1].body["messages"])
         assert last.rindex("updated section") > last.rindex("MCP servers rude")
+
+
+async def connected(one: Person) -> dict[str, Any]:
+    listed = await one.client.request("magy/mcp/list", {"connect": "rude"})
+    (server,) = listed["servers"]
+    return dict(server)
+
+
+@pytest.mark.needs("bwrap")
+async def test_a_server_runs_in_the_sandbox_of_commands(root: Path, state: Path) -> None:
+    outside, inside = root.parent / "outside", root / "inside"
+    for level in ("off", "standard"):
+        for place in (inside, outside):
+            place.unlink(missing_ok=True)
+            given = {"sandbox": {"level": level}, "mcp": {"rude": rude(f"touch={place}")}}
+            async with at_work(root, state, **given) as (one, _):
+                server = await connected(one)
+            assert place.exists() is (level == "off" or place == inside), server
+
+
+async def test_clients_list_servers_and_have_them_tried(root: Path, state: Path) -> None:
+    wrong = {"command": "${NOT_THERE_AT_ALL}"}
+    async with at_work(root, state, mcp={"rude": rude(), "wrong": wrong}) as (one, _):
+        listed = await one.client.request("magy/mcp/list", {})
+        (server,) = listed["servers"]
+        assert server["name"] == "rude" and server["condition"] == "idle"
+        assert "NOT_THERE_AT_ALL" in listed["problems"][0]
+        server = await connected(one)
+        assert server["condition"] == "ready" and server["about"] == "rude 0"
+        names = [tool["name"] for tool in server["tools"]]
+        assert "mcp__rude__hang" in names
+        with pytest.raises(RpcError, match="There is no MCP server 'none' here"):
+            await one.client.request("magy/mcp/list", {"connect": "none"})

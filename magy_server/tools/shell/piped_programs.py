@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from magy_server.core.errors import ToolError
 from magy_server.core.programs import Program
+from magy_server.core.sandbox import Launch, Prepared
 from magy_server.tasks import to_end
 from magy_server.tools.shell import process_groups as groups
 from magy_server.tools.shell.processes import Processes
@@ -26,7 +27,12 @@ class PipedPrograms:
         self._processes = processes
 
     async def start(
-        self, name: str, argv: Sequence[str], directory: str, variables: Mapping[str, str]
+        self,
+        name: str,
+        argv: Sequence[str],
+        directory: str,
+        variables: Mapping[str, str],
+        root: str,
     ) -> Program:
         call = f"{os.getpid()}.{name}"
         env = {**self._processes.environment(directory, "mcp", call), **variables}
@@ -39,20 +45,28 @@ class PipedPrograms:
             )
         if not os.path.isdir(directory):
             raise ToolError(f"the directory {directory} does not exist.")
+        launch = Launch([program, *argv[1:]], directory, env, root)
+        prepared = await self._processes.sandbox.prepare(launch)
         try:
             process = await asyncio.create_subprocess_exec(
-                program, *argv[1:], stdin=PIPE, stdout=PIPE, stderr=PIPE,
-                cwd=directory, env=env, start_new_session=True, limit=groups.CHUNK,
+                *prepared.argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, pass_fds=prepared.fds,
+                cwd=directory, env=prepared.env, start_new_session=True, limit=groups.CHUNK,
             )  # fmt: skip
         except (OSError, ValueError) as error:
+            await prepared.close()
             raise ToolError(f"{argv[0]} cannot be started: {error}.") from None
-        return _Piped(process, marked)
+        except BaseException:
+            await prepared.close()
+            raise
+        prepared.started(process.pid)
+        return _Piped(process, marked, prepared)
 
 
 class _Piped:
-    def __init__(self, process: Process, marked: str) -> None:
+    def __init__(self, process: Process, marked: str, prepared: Prepared) -> None:
         self._process = process
         self._marked = marked
+        self._prepared = prepared
 
     async def read(self) -> bytes:
         assert self._process.stdout is not None
@@ -68,7 +82,13 @@ class _Piped:
         await self._process.stdin.drain()
 
     async def end(self) -> int | None:
-        return await to_end(self._end())
+        return await to_end(self._end_all())
+
+    async def _end_all(self) -> int | None:
+        try:
+            return await self._end()
+        finally:
+            await self._prepared.close()
 
     async def _end(self) -> int | None:
         process = self._process
