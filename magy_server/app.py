@@ -7,7 +7,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -41,7 +41,6 @@ from magy_server.hooks.hooks import Hooks
 from magy_server.listeners.audit import Audit, audit_directory
 from magy_server.listeners.mirror import mirroring
 from magy_server.listeners.titles import Titles
-from magy_server.mcp.server_log import ServerLog, log_path
 from magy_server.mcp.servers import Means, Servers
 from magy_server.projects import Projects
 from magy_server.providers import Providers, key_variables, lend
@@ -303,7 +302,9 @@ def _tools(processes: Processes, projects: Projects, secrets: Secrets) -> Server
     return Servers(own, projects.servers, means)
 
 
-def _server_log(secrets: Secrets, server: str) -> ServerLog:
+def _server_log(secrets: Secrets, server: str) -> Callable[[str], None]:
+    from magy_server.mcp.server_log import ServerLog, log_path
+
     return ServerLog(log_path(layers.state_dir(), server), secrets.clean)
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any
 
 from magy_server.core.errors import ToolError
 from magy_server.core.mcp.server_settings import McpServer
 from magy_server.core.mcp.status import Condition, ServerStatus
-from magy_server.mcp.offers import Answer, Link, LinkError, Notices, OfferedTool, Progress
+from magy_server.core.programs import Programs
+from magy_server.mcp.offers import Answer, Link, LinkError, Notices, OfferedTool, Progress, Reach
 from magy_server.mcp.tool_making import Made, Picture, make_tools
 
 SLOWEST = 60.0
@@ -241,6 +244,37 @@ class Connection:
 
     def _change(self) -> Awaitable[bool]:
         return self._moved.wait()
+
+
+def opening(
+    name: str,
+    server: McpServer,
+    root: str | None,
+    scratch: Callable[[], str],
+    programs: Programs,
+) -> OpenLink:
+    """Returns how a server is connected to for the sessions of a workspace root; those of None work
+    in `scratch`."""
+    place = root or scratch()
+    reach = Reach(
+        argv=[server.command, *server.args] if server.command else (),
+        directory=os.path.normpath(os.path.join(place, os.path.expanduser(server.cwd))),
+        env=server.env,
+        url=server.url,
+        headers=server.headers,
+        root=root,
+        place=place,
+    )
+    return partial(_linked, name, reach, programs)
+
+
+def _linked(
+    name: str, reach: Reach, programs: Programs, notices: Notices
+) -> AbstractAsyncContextManager[Link]:
+    """The SDK is in memory by then: the connection has seen to it."""
+    from magy_server.mcp.sdk_link import linked
+
+    return linked(name, reach, programs, notices)
 
 
 async def _sdk() -> Any:

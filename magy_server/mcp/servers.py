@@ -4,12 +4,11 @@ itself, they are what sessions find in their toolbox."""
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
-from functools import partial
+from contextlib import suppress
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from magy_server.core.errors import ToolError
 from magy_server.core.mcp.names import server_of
@@ -18,10 +17,11 @@ from magy_server.core.mcp.status import ServerStatus
 from magy_server.core.programs import Programs
 from magy_server.core.tool import Tool
 from magy_server.dataclass import dataclass
-from magy_server.mcp.connection import Connection
-from magy_server.mcp.offers import Link, Notices, Reach
-from magy_server.mcp.tool_making import Picture, gone
 from magy_server.tasks import Tasks
+
+if TYPE_CHECKING:  # most projects have no servers
+    from magy_server.mcp.connection import Connection
+    from magy_server.mcp.tool_making import Picture
 
 PATIENCE = 1.5
 """Seconds that a prompt waits for a server that has just been started, and no other does again."""
@@ -86,6 +86,8 @@ class Servers:
     async def named(self, root: str | None, name: str) -> Tool | None:
         if name in self._own or not (server := server_of(name)):
             return self._own.get(name)
+        from magy_server.mcp.tool_making import gone
+
         self._of(root)
         known = self._known.get((root, server))
         if known is None:
@@ -129,31 +131,11 @@ class Servers:
         key = (root, name)
         if (known := self._known.get(key)) is not None:
             return known
-        log = self._means.log(name)
-        reach = _reach(root, root or self._means.directory(), server)
-        opened = partial(_linked, name, reach, self._means.programs)
-        connection = Connection(name, server, opened, log, self._means.picture)
+        from magy_server.mcp import connection as connections
+
+        means = self._means
+        opened = connections.opening(name, server, root, means.directory, means.programs)
+        connection = connections.Connection(name, server, opened, means.log(name), means.picture)
         self._known[key] = connection
         self._owners[key] = self._tasks.begin(connection.run(), f"MCP server {name}")
         return connection
-
-
-def _reach(root: str | None, place: str, server: McpServer) -> Reach:
-    return Reach(
-        argv=[server.command, *server.args] if server.command else (),
-        directory=os.path.normpath(os.path.join(place, os.path.expanduser(server.cwd))),
-        env=server.env,
-        url=server.url,
-        headers=server.headers,
-        root=root,
-        place=place,
-    )
-
-
-def _linked(
-    name: str, reach: Reach, programs: Programs, notices: Notices
-) -> AbstractAsyncContextManager[Link]:
-    """The SDK is in memory by then: the connection has seen to it."""
-    from magy_server.mcp.sdk_link import linked
-
-    return linked(name, reach, programs, notices)
