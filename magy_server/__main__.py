@@ -81,6 +81,8 @@ def _main(arguments: Sequence[str] | None) -> int:
             parser.error(
                 "say what the agent should do: `magy run PROMPT`, or `magy run -` to read it"
             )
+        case "mcp" if chosen.verb == "serve":
+            return _mcp(chosen.root)
         case (
             "run" | "sessions" | "agents" | "permissions" | "policy" | "audit" | "config" | "edit"
             | "completion" | "mcp"
@@ -135,6 +137,22 @@ def _terminal(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> in
     from magy_server.cli.dispatch import perform
 
     return perform(parser, chosen, _composition)
+
+
+def _mcp(root: str | None) -> int:
+    from magy_server.cli.dispatch import log_to_terminal
+    from magy_server.cli.exit_codes import ERROR
+    from magy_server.cli.project_directory import project
+    from magy_server.cli.screen.complaints import complain
+    from magy_server.core.errors import MagyError
+    from magy_server.mcp_server.door import serve
+
+    log_to_terminal()
+    try:
+        return serve(project(root, None)[0], _composition().composing)
+    except MagyError as error:
+        complain(error.message)
+        return ERROR
 
 
 def _composition() -> Composition:

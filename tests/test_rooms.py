@@ -27,7 +27,7 @@ LEVELS = (
     {"reviews", "team", "memory", "listeners"},
     {"api"},
     {"jsonrpc"},
-    {"lsp", "cli", "acp", "http", "channels"},
+    {"lsp", "cli", "acp", "http", "mcp_server", "channels"},
     {
         "app", "projects", "providers", "doctor", "demo", "replay", "privacy", "redacted_log",
         "__main__",

@@ -81,24 +81,14 @@ class Outbox(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Connected:
-    """Complete when it is made. `client`: its name, for journals; `roots`: its workspace folders,
-    canonical; `scratch`: where sessions without a project work; `notify` sends a notification;
-    `warn` shows the person a sentence; `draws`: it shows questions or reviews itself, so it is told
-    of reviews that changed (`magy/review/changed`), and of rewrites that it did not begin."""
+class Seat:
+    """Who asks, and of which projects. `client`: its name, for journals; `roots`: its workspace
+    folders, canonical."""
 
     service: Service
-    trust: Trust
     client: str
     roots: Sequence[str]
-    scratch: str
     documents: Documents
-    outbox: Outbox
-    notify: Callable[[str, Any], None]
-    warn: Callable[[str], None]
-    spawn: Beside
-    examine: Callable[[], Examine]
-    draws: bool
 
     @property
     def first(self) -> str | None:
@@ -108,3 +98,20 @@ class Connected:
     def place(self, cwd: str) -> tuple[str, str]:
         """(workspace root, working directory), canonical. Raises InvalidRequest."""
         return workspace_of(cwd, self.roots)
+
+
+@dataclass(frozen=True, slots=True)
+class Connected(Seat):
+    """Complete when it is made. `scratch`: where sessions without a project work; `notify` sends a
+    notification; `warn` shows the person a sentence; `draws`: it shows questions or reviews itself,
+    so it is told of reviews that changed (`magy/review/changed`), and of rewrites that it did not
+    begin."""
+
+    trust: Trust
+    scratch: str
+    outbox: Outbox
+    notify: Callable[[str, Any], None]
+    warn: Callable[[str], None]
+    spawn: Beside
+    examine: Callable[[], Examine]
+    draws: bool

@@ -13,6 +13,7 @@ def mcp_options(commands: Commands) -> None:
     remove = silent(verbs, "remove", "remove a server from your settings, or from the project's")
     test = silent(verbs, "test", "start servers, and say what tools they have or what is wrong")
     logs = silent(verbs, "logs", "print what a server said, and how its connections went")
+    serve = silent(verbs, "serve", "offer sessions and edits to other agents, as an MCP server")
     imported = silent(verbs, "import", "take the servers that Claude Code, Codex and VS Code have")
     for parser in (servers, listed):
         flag(parser, "--json", help="print one JSON object")
@@ -30,5 +31,5 @@ def mcp_options(commands: Commands) -> None:
     flag(imported, "-y", "--yes", default=False, help="do not ask for confirmation")
     for parser in (add, remove):
         flag(parser, "--project", default=False, help="in the magy.toml of this project")
-    for parser in (servers, listed, add, remove, test, imported):
+    for parser in (servers, listed, add, remove, test, serve, imported):
         root_option(parser)

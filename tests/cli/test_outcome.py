@@ -6,6 +6,8 @@ from typing import Any, get_args
 
 import pytest
 
+from magy_server.api.sessions.totals import Totals
+from magy_server.api.sessions.totals import totals as totals_of
 from magy_server.cli.exit_codes import EXIT_CODES
 from magy_server.cli.screen import child_lines
 from magy_server.cli.screen.text import UNICODE, cost_of, plain
@@ -18,8 +20,8 @@ from magy_server.core.values import FileChange, Text, Usage
 from magy_server.reviews.views import Summary
 
 
-def totals(*events: Any) -> outcome.Totals:
-    return outcome.totals(
+def totals(*events: Any) -> Totals:
+    return totals_of(
         Entry(stream="session/s", seq=seq, at=0.0, event=event)
         for seq, event in enumerate(events, 1)
     )

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from magy_server.api.sessions import fresh_ids
 from magy_server.cli import project_directory, session_ids
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Opened
@@ -67,8 +68,8 @@ def test_the_current_directory_may_be_gone(tmp_path: Path, monkeypatch: pytest.M
 @given(st.floats(1_704_067_200, 2_700_000_000), st.floats(1, 1e9))
 def test_ids_sort_by_time(now: float, later: float) -> None:
     first, second = (
-        session_ids.session_id(now),
-        session_ids.session_id(min(now + later, 2_777_000_000)),
+        fresh_ids.session_id(now),
+        fresh_ids.session_id(min(now + later, 2_777_000_000)),
     )
     assert first[:6] <= second[:6]
     assert re.fullmatch("[0-9a-hjkmnp-tv-z]{10}", first)
@@ -77,16 +78,16 @@ def test_ids_sort_by_time(now: float, later: float) -> None:
 def test_ids_of_one_moment_differ() -> None:
     """There are a million: among 200, two that are alike come up now and then. Whoever opens a
     session looks whether there is one of that id."""
-    assert len({session_ids.session_id(1.8e9) for _ in range(200)}) > 190
+    assert len({fresh_ids.session_id(1.8e9) for _ in range(200)}) > 190
 
 
 async def test_an_id_that_a_session_has_is_not_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
     store, ids = MemoryStore(), iter(["0000000001", "0000000001", "0000000002"])
-    monkeypatch.setattr(session_ids, "session_id", lambda now: next(ids))
-    first = await session_ids.fresh_id(store)
+    monkeypatch.setattr(fresh_ids, "session_id", lambda now: next(ids))
+    first = await fresh_ids.fresh_id(store)
     opened = Opened(root="/w", cwd="/w", agent="build", model="")
     await store.append([Batch(f"session/{first}", 0, [opened], {}, {})])
-    assert await session_ids.fresh_id(store) == "0000000002"
+    assert await fresh_ids.fresh_id(store) == "0000000002"
 
 
 @pytest.fixture

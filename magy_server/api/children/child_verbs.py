@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from magy_server.api.children import present
-from magy_server.api.connected import Connected
+from magy_server.api.connected import Seat
 from magy_server.api.present import content
 from magy_server.api.wire import children as wire
 from magy_server.core.agents import tree
@@ -20,7 +20,7 @@ from magy_server.core.values import Content, Hash, Limits
 class ChildVerbs:
     """The child verbs. A child's log names the client that closed it."""
 
-    def __init__(self, at: Connected) -> None:
+    def __init__(self, at: Seat) -> None:
         service = self._service = at.service
         self._world = service.world
         self._children = service.children

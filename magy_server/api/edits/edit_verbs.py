@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 
-from magy_server.api.connected import Connected
+from magy_server.api.connected import Seat
 from magy_server.api.edits.drafts import Drafts, shown
 from magy_server.api.edits.tree import faults
 from magy_server.api.places import paths_of
@@ -21,7 +21,7 @@ ATTEMPTS = 20
 
 
 class EditVerbs:
-    def __init__(self, at: Connected) -> None:
+    def __init__(self, at: Seat) -> None:
         self._at = at
         self._applying = at.service.reviews.applying
         self._files = at.service.world.files

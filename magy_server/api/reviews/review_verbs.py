@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Hashable, Iterable
 
-from magy_server.api.connected import Connected
+from magy_server.api.connected import Seat
 from magy_server.api.places import innermost, named_paths, of_virtual, paths_of, uri_of
 from magy_server.api.reviews import present
 from magy_server.api.wire import reviews as wire
@@ -23,7 +23,7 @@ class View:
     state of a file (lenses, code actions at every movement of the cursor) is answered from memory.
     """
 
-    def __init__(self, at: Connected) -> None:
+    def __init__(self, at: Seat) -> None:
         self.reviews = at.service.reviews
         self.roots = list(at.roots)
         """The projects whose review this editor shows: its folders, and those it asked for."""
@@ -122,7 +122,7 @@ class View:
 class ReviewVerbs:
     """A decision that has begun is made, also when the request is cancelled in the middle."""
 
-    def __init__(self, at: Connected, view: View) -> None:
+    def __init__(self, at: Seat, view: View) -> None:
         self._at = at
         self._view = view
         self._reviews = view.reviews

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from magy_server.api.service import Service
+from magy_server.api.sessions.fresh_ids import fresh_id
 from magy_server.api.sessions.options import in_force
 from magy_server.cli import project_directory, session_ids
 from magy_server.cli.composition import ONCE, Composition
@@ -109,14 +110,14 @@ async def _session(
     """Opens the session, or prepares the one to go on with, and returns its id."""
     store = service.world.store
     if info is None:
-        id = await session_ids.fresh_id(store)
+        id = await fresh_id(store)
         agent = options.agent or trust.settings(root).default_agent
         await _check_model(service, {"agent": agent, "model": options.model or ""}, root)
         await service.open(id, root, cwd, agent, options.model or "")
         return id
     id = info.id
     if options.fork:
-        source, id = id, await session_ids.fresh_id(store)
+        source, id = id, await fresh_id(store)
         await service.fork(source, id, None)
     if options.agent:
         await service.configure(id, "agent", options.agent)

@@ -9,15 +9,16 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 
+from magy_server.api.sessions.fresh_ids import fresh_id
 from magy_server.api.sessions.settling import settled
-from magy_server.cli import exit_codes, session_ids
+from magy_server.api.sessions.totals import totals
+from magy_server.cli import exit_codes
 from magy_server.cli.commands.session_list import title_of
 from magy_server.cli.commands.undo import redo, undo
 from magy_server.cli.composition import Composition, Options, Verb
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.terminal import Screen, standard_output
 from magy_server.cli.screen.text import cost_of
-from magy_server.cli.turn import outcome
 from magy_server.cli.turn.interrupts import Interrupts, until_left
 from magy_server.cli.turn.presentation import Shown
 from magy_server.cli.turn.turn import Turn
@@ -47,7 +48,7 @@ async def _resume(options: Options, app: Composition, shown: Shown, interrupts: 
 async def fork(options: Options, app: Composition) -> int:
     output = standard_output()
     async with app.acting(options.session) as (service, info):
-        new = await session_ids.fresh_id(service.world.store)
+        new = await fresh_id(service.world.store)
         await service.fork(info.id, new, options.at)
     await output.write(f"{new}\n")
     return exit_codes.DONE
@@ -68,7 +69,7 @@ async def compact(options: Options, app: Composition) -> int:
     if not any(isinstance(entry.event, Compacted) for entry in entries):
         await screen.write([("not compacted: it was cancelled\n", "yellow")])
         return exit_codes.CANCELLED
-    cost = cost_of(outcome.totals(entries).spent)
+    cost = cost_of(totals(entries).spent)
     await screen.write([(f"compacted {screen.marks.dot} {cost}\n", "")])
     return exit_codes.DONE
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from magy_server.api.sessions.totals import Totals
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.keyboard import Keyboard
 from magy_server.cli.screen.printers import Lines, Printer, Records
@@ -50,7 +51,7 @@ class Shown:
     async def end(
         self,
         session_id: str,
-        found: outcome.Totals,
+        found: Totals,
         unasked: list[str],
         reviewed: Sequence[Summary] = (),
     ) -> int:

@@ -9,8 +9,8 @@ from contextlib import ExitStack, suppress
 
 from magy_server.api.service import Service
 from magy_server.api.sessions.settling import kill, settled
+from magy_server.api.sessions.totals import totals
 from magy_server.cli.screen.complaints import complain
-from magy_server.cli.turn import outcome
 from magy_server.cli.turn.interrupts import Interrupts
 from magy_server.cli.turn.presentation import Shown
 from magy_server.cli.turn.watching import Watch
@@ -90,7 +90,7 @@ class Turn:
                         await settled(session, lambda now: now.turn is None)
                 raise
         entries = await self._service.world.store.read(session.stream, after=start)
-        found = outcome.totals(entries)
+        found = totals(entries)
         if watch.cancelled:
             found.stop = "cancelled"
         reviewed = await self._reviewed(session)
