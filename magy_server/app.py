@@ -21,6 +21,7 @@ from magy_server.config import layers, secret_files, trust
 from magy_server.config.resources import resource
 from magy_server.core.actions import ActionSpec
 from magy_server.core.errors import NotText
+from magy_server.core.mcp.server_settings import hidden
 from magy_server.core.no_editor import NO_EDITOR
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Bus, Editor, Store
@@ -233,6 +234,8 @@ def _hidden(
     asked = [(root, projects.settings(root).redact) for root in (None, *roots)]
     patterns = [pattern for _, one in asked for pattern in one.patterns]
     found = [value for root, one in asked for value in secret_files.values(one.files, root)]
+    for root in (None, *roots):
+        found += [value for one in projects.servers(root).values() for value in hidden(one)]
     return names, Secrets([*keys, *found], patterns), Secrets(found, patterns)
 
 

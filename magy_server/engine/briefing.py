@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Briefed
-from magy_server.core.mcp.names import covers
+from magy_server.core.mcp.names import PREFIX, covers
 from magy_server.core.permit import Ruleset, withholds
 from magy_server.core.ports import ModelFacts
 from magy_server.core.prompting import seldom_tools
@@ -86,7 +86,11 @@ async def mentioned(
             _cleaned(part, world.typed) for part in content
         ], {}  # the turn will say what is wrong with them
     whole, blobs = await world.expand(state.place, content, rules, actions)
-    return [_cleaned(part, world.typed) for part in whole] if world.typed else whole, blobs
+    expanded, more = await world.tools.mentioned(
+        state.root, whole, lambda server: withholds(rules, f"{PREFIX}{server}")
+    )
+    blobs = {**blobs, **more}
+    return [_cleaned(part, world.typed) for part in expanded] if world.typed else expanded, blobs
 
 
 def _cleaned(part: Content, secrets: Secrets) -> Content:

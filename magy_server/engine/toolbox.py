@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from magy_server.core.mcp.status import ServerStatus
 from magy_server.core.tool import Tool
+from magy_server.core.values import Content, Hash
+
+if TYPE_CHECKING:  # most projects have no servers
+    from magy_server.core.mcp.mentions import Mentionable
 
 
 class Toolbox(Protocol):
@@ -21,6 +25,19 @@ class Toolbox(Protocol):
 
     async def named(self, root: str | None, name: str) -> Tool | None:
         """Returns one tool. Of a server that is gone it is one that says so."""
+
+    async def mentioned(
+        self, root: str | None, content: Sequence[Content], denied: Callable[[str], bool]
+    ) -> tuple[Sequence[Content], Mapping[Hash, bytes]]:
+        """Returns a prompt with what it names of servers beside its words, and the bytes of
+        pictures among that. `denied`: whether nothing of the server of this name may be used.
+        Raises InvalidRequest."""
+
+    async def mentionable(
+        self, root: str | None, opening: str, begun: str
+    ) -> Sequence[Mentionable]:
+        """Returns what `begun` may become of what servers offer; `opening`: the `@` or `/` before
+        it. A server that does not answer soon offers nothing."""
 
     def servers(self, root: str | None) -> Sequence[ServerStatus]:
         """Returns how the servers that give tools there are doing; starts none."""

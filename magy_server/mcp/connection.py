@@ -9,13 +9,15 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from magy_server.core.errors import ToolError
-from magy_server.core.mcp.server_settings import McpServer
+from magy_server.core.mcp.server_settings import McpServer, hidden
 from magy_server.core.mcp.status import Condition, ServerStatus
 from magy_server.core.programs import Programs
+from magy_server.core.text.secrets import Secrets
 from magy_server.mcp.offers import Answer, Link, LinkError, Notices, OfferedTool, Progress, Reach
 from magy_server.mcp.tool_making import Made, Picture, make_tools
 
@@ -23,8 +25,11 @@ SLOWEST = 60.0
 """The most seconds between two attempts."""
 AGAIN = 1.0
 """Seconds between two lists of tools: one that changes all the time is asked for no more often."""
+BRIEFLY = 10.0
+"""Seconds that somebody waits who writes a prompt."""
 ANSWERS = 5.0
 """Seconds in which a server that let a call time out must name its tools, else it hangs."""
+T = TypeVar("T")
 OpenLink = Callable[[Notices], AbstractAsyncContextManager[Link]]
 
 
@@ -50,7 +55,9 @@ class Connection:
         self.began = 0.0
         """When the attempt under way, or the last one, began; monotonic seconds."""
         self._opened = opened
-        self._log = log
+        self.clean = Secrets(hidden(server)).clean
+        """Takes out of a text what the server was given and nothing may show."""
+        self._log: Callable[[str], None] = lambda text: log(self.clean(text))
         self._picture = picture
         self._link: Link | None = None
         self._wanted = asyncio.Event()
@@ -117,9 +124,10 @@ class Connection:
 
                 async def heard(done: float, total: float | None, message: str) -> None:
                     limit.reschedule(asyncio.get_running_loop().time() + seconds)
-                    await progress(done, total, message)
+                    await progress(done, total, self.clean(message))
 
-                return await link.call(tool, arguments, heard)
+                answer = await link.call(tool, arguments, heard)
+                return replace(answer, text=self.clean(answer.text))
         except TimeoutError:
             await self._check(link)
             raise ToolError(
@@ -127,13 +135,27 @@ class Connection:
                 "unknown whether the call took effect."
             ) from None
         except LinkError as error:
+            said = self.clean(error.message)
             if not error.over:
-                raise ToolError(f"The MCP server {self.name!r}: {error.message}.") from None
+                raise ToolError(f"The MCP server {self.name!r}: {said}.") from None
             self._give_up(link)
             raise ToolError(
-                f"The MCP server {self.name!r} was lost during the call: {error.message}. It is "
+                f"The MCP server {self.name!r} was lost during the call: {said}. It is "
                 "unknown whether the call took effect: check before you do it again."
             ) from None
+
+    async def asked(self, what: Callable[[Link], Awaitable[T]]) -> T:
+        """Asks it for something that somebody waits for who writes a prompt. Raises ToolError."""
+        try:
+            async with asyncio.timeout(BRIEFLY):
+                return await what(await self.link())
+        except TimeoutError:
+            raise ToolError(
+                f"The MCP server {self.name!r} did not answer within {BRIEFLY:g} seconds."
+            ) from None
+        except LinkError as error:
+            said = self.clean(error.message)
+            raise ToolError(f"The MCP server {self.name!r}: {said}.") from None
 
     async def _check(self, link: Link) -> None:
         """Ends a server that answers nothing any more; it is started again when it is needed."""
@@ -182,7 +204,7 @@ class Connection:
             problem = f"it has not answered within {self.server.start_timeout:g} seconds"
         except Exception as error:
             sdk = await _sdk()
-            problem = sdk.said(error)
+            problem = self.clean(sdk.said(error))
         if self._answered:
             self._log(problem)
             return ""

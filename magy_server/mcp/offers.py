@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol
 
+from magy_server.core.mcp.mentions import OfferedPrompt, OfferedResource
 from magy_server.dataclass import dataclass
 
 
@@ -56,6 +57,14 @@ class Link(Protocol):
     async def call(
         self, tool: str, arguments: Mapping[str, Any], progress: Progress, /
     ) -> Answer: ...
+
+    async def resources(self) -> Sequence[OfferedResource]: ...
+
+    async def read(self, uri: str, /) -> Answer: ...
+
+    async def prompts(self) -> Sequence[OfferedPrompt]: ...
+
+    async def prompt(self, name: str, arguments: Mapping[str, str], /) -> Answer: ...
 
     async def follow(self) -> None:
         """Hears of changes for as long as the connection lasts, where one must ask to hear."""

@@ -7,14 +7,15 @@ import asyncio
 import base64
 import binascii
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import mcp_types as types
+from mcp import InputRequiredRoundsExceededError
 from mcp.client import Client, ClientRequestContext, IncomingMessage
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
@@ -22,6 +23,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from magy_server.core.errors import ToolError
+from magy_server.core.mcp.mentions import OfferedPrompt, OfferedResource
 from magy_server.core.mcp.names import fingerprint
 from magy_server.core.programs import Programs
 from magy_server.mcp.http_streams import client_for, http_streams
@@ -129,24 +131,11 @@ class SdkLink:
     async def tools(self) -> Sequence[OfferedTool]:
         if self._client.server_capabilities.tools is None:
             return []
-        found: list[OfferedTool] = []
-        cursor: str | None = None
-        seen: set[str] = set()
-        while len(found) < MOST_TOOLS:
-            page = await self._list(cursor)
-            found += filter(None, map(self._offered, page.tools))
-            cursor = page.next_cursor
-            if not cursor or cursor in seen:
-                return found[:MOST_TOOLS]
-            seen.add(cursor)
-        self._notices.log(f"only the first {MOST_TOOLS} of its tools are used")
-        return found[:MOST_TOOLS]
-
-    async def _list(self, cursor: str | None) -> types.ListToolsResult:
-        try:
-            return await self._client.list_tools(cursor=cursor)
-        except (MCPError, ValidationError) as error:
-            raise LinkError(f"it did not name its tools: {said(error)}") from None
+        with _said("it did not name its tools"):
+            found = await _pages(self._client.list_tools, lambda page: page.tools)
+        if len(found) == MOST_TOOLS:
+            self._notices.log(f"only the first {MOST_TOOLS} of its tools are used")
+        return list(filter(None, map(self._offered, found)))
 
     def _offered(self, tool: types.Tool) -> OfferedTool | None:
         whole = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -198,6 +187,42 @@ class SdkLink:
             raise LinkError(f"what it answered is no result of a tool: {said(error)}") from None
         raise LinkError(f"it asked more than {ROUNDS} times for something else")
 
+    async def resources(self) -> Sequence[OfferedResource]:
+        if self._client.server_capabilities.resources is None:
+            return []
+        with _said("it did not name its resources"):
+            found = await _pages(self._client.list_resources, lambda page: page.resources)
+        return [OfferedResource(one.uri, one.description or one.title or one.name) for one in found]
+
+    async def read(self, uri: str, /) -> Answer:
+        with _said(f"it does not give {uri}"):
+            found = await self._client.read_resource(uri)
+        texts: list[str] = []
+        pictures: list[tuple[bytes, str]] = []
+        for one in found.contents:
+            texts += _contents(one, pictures)
+        return Answer("\n".join(texts), tuple(pictures))
+
+    async def prompts(self) -> Sequence[OfferedPrompt]:
+        if self._client.server_capabilities.prompts is None:
+            return []
+        with _said("it did not name its prompts"):
+            found = await _pages(self._client.list_prompts, lambda page: page.prompts)
+        return [
+            OfferedPrompt(
+                name=one.name,
+                about=one.description or one.title or "",
+                takes=[each.name for each in one.arguments or ()],
+                needs=[each.name for each in one.arguments or () if each.required],
+            )
+            for one in found
+        ]
+
+    async def prompt(self, name: str, arguments: Mapping[str, str], /) -> Answer:
+        with _said(f"it does not give its prompt {name}"):
+            found = await self._client.get_prompt(name, dict(arguments))
+        return answer(types.CallToolResult(content=[one.content for one in found.messages]))
+
     async def _why_over(self) -> str:
         try:
             async with asyncio.timeout(1):
@@ -221,6 +246,39 @@ class SdkLink:
         return answers
 
 
+@contextmanager
+def _said(what: str) -> Iterator[None]:
+    """What goes wrong inside becomes a LinkError."""
+    try:
+        yield
+    except (MCPError, ValidationError, InputRequiredRoundsExceededError) as error:
+        raise LinkError(f"{what}: {said(error)}") from None
+
+
+async def _pages(listing: Any, items: Callable[[Any], Sequence[Any]]) -> list[Any]:
+    """All pages of a list, up to `MOST_TOOLS` items."""
+    found: list[Any] = []
+    seen: set[str | None] = set()
+    cursor: str | None = None
+    while cursor not in seen and len(found) < MOST_TOOLS:
+        seen.add(cursor)
+        page = await listing(cursor=cursor)
+        found += items(page)
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    return found[:MOST_TOOLS]
+
+
+def _contents(
+    held: types.TextResourceContents | types.BlobResourceContents,
+    pictures: list[tuple[bytes, str]],
+) -> list[str]:
+    if isinstance(held, types.TextResourceContents):
+        return [held.text]
+    return _picture(held.blob, held.mime_type or "", pictures)
+
+
 def answer(result: types.CallToolResult) -> Answer:
     """What a call gave, for a model to read."""
     texts: list[str] = []
@@ -236,11 +294,8 @@ def answer(result: types.CallToolResult) -> Answer:
             case types.ResourceLink():
                 about = f": {block.description}" if block.description else ""
                 texts.append(f"[the resource {block.name} ({block.uri}){about}]")
-            case types.EmbeddedResource(resource=types.TextResourceContents() as held):
-                texts.append(f"[the resource {held.uri}]\n{held.text}")
-            case types.EmbeddedResource(resource=types.BlobResourceContents() as blob):
-                texts.append(f"[the resource {blob.uri}]")
-                texts += _picture(blob.blob, blob.mime_type or "", pictures)
+            case types.EmbeddedResource(resource=held):
+                texts += [f"[the resource {held.uri}]", *_contents(held, pictures)]
     if not result.content and result.structured_content is not None:
         texts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
     return Answer("\n".join(texts), tuple(pictures), failed=bool(result.is_error))

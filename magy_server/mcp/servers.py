@@ -16,10 +16,12 @@ from magy_server.core.mcp.server_settings import McpServer
 from magy_server.core.mcp.status import ServerStatus
 from magy_server.core.programs import Programs
 from magy_server.core.tool import Tool
+from magy_server.core.values import Content, Hash
 from magy_server.dataclass import dataclass
 from magy_server.tasks import Tasks
 
 if TYPE_CHECKING:  # most projects have no servers
+    from magy_server.core.mcp.mentions import Mentionable
     from magy_server.mcp.connection import Connection
     from magy_server.mcp.tool_making import Picture
 
@@ -99,6 +101,27 @@ class Servers:
                 return gone(name, error.message)
         made = known.tools.get(name)
         return made.tool if made else gone(name, f"The MCP server {server!r} has no such tool now.")
+
+    async def mentioned(
+        self, root: str | None, content: Sequence[Content], denied: Callable[[str], bool]
+    ) -> tuple[Sequence[Content], Mapping[Hash, bytes]]:
+        usable = [name for name in self._configured(root) if not denied(name)]
+        if not usable:
+            return content, {}
+        from magy_server.mcp.attaching import attached
+
+        servers = {one.name: one for one in self._of(root) if one.name in usable}
+        return await attached(content, servers, self._means.picture)
+
+    async def mentionable(
+        self, root: str | None, opening: str, begun: str
+    ) -> Sequence[Mentionable]:
+        names = self._configured(root)
+        if not names:
+            return []
+        from magy_server.mcp.attaching import begun_with
+
+        return await begun_with(names, lambda: self._of(root), opening, begun)
 
     def servers(self, root: str | None) -> Sequence[ServerStatus]:
         return [

@@ -218,9 +218,9 @@ async def test_servers_of_a_project_wait_for_trust(root: Path, state: Path) -> N
         assert last.rindex("updated section") > last.rindex("MCP servers rude")
 
 
-async def connected(one: Person) -> dict[str, Any]:
-    listed = await one.client.request("magy/mcp/list", {"connect": "rude"})
-    (server,) = listed["servers"]
+async def connected(one: Person, name: str = "rude") -> dict[str, Any]:
+    listed = await one.client.request("magy/mcp/list", {"connect": name})
+    (server,) = (server for server in listed["servers"] if server["name"] == name)
     return dict(server)
 
 
@@ -249,3 +249,63 @@ async def test_clients_list_servers_and_have_them_tried(root: Path, state: Path)
         assert "mcp__rude__hang" in names
         with pytest.raises(RpcError, match="There is no MCP server 'none' here"):
             await one.client.request("magy/mcp/list", {"connect": "none"})
+
+
+SAMPLE = {"command": sys.executable, "args": [str(HERE / "sdk_server.py")]}
+
+
+def told(server: ChatServer) -> str:
+    """The last words of a person, as the model gets them."""
+    said = [m["content"] for m in server.asked[-1].body["messages"] if m["role"] == "user"]
+    return json.dumps(said[-1])
+
+
+@pytest.mark.req("G040")
+async def test_a_prompt_names_resources_and_prompts_of_servers(root: Path, state: Path) -> None:
+    rules = {"permission": {"net": "allow", "mcp__hidden": "deny"}}
+    servers = {"sample": {**SAMPLE, "start_timeout": PATIENCE}, "hidden": SAMPLE}
+    async with at_work(root, state, mcp=servers, **rules) as (one, server):
+        await connected(one, "sample")
+        server.reply(text("Yes."))
+        await one.turn("Do @sample:memo://today, not @sample:note://none/x or @hidden:memo://today")
+        said = told(server)
+        assert said.count("Water the plants.") == 1 and "mcp:sample/memo://today" in said
+        assert "This could not be read: The MCP server 'sample': it does not give note://" in said
+        server.reply(call("web_fetch", {"url": "http://127.0.0.1:1/"}, id="c1"))
+        server.reply(text("Done."))
+        await one.ask("/sample:review 'this code' tone=rude", "p2")
+        question = await one.question()
+        assert "Review this code in a rude tone." in told(server)
+        assert "after a text was read that nobody vouches for (mcp:sample/" in question["rule"]
+        await one.respond(question["interactionId"], allow=False)
+        await finished(one, server, 3)
+        with pytest.raises(
+            RpcError, match=r"/sample:review takes topic \[tone\]; there is no topi"
+        ):
+            await one.ask("/sample:review", "p3")
+        with pytest.raises(RpcError, match="has no prompt 'x'; it has review"):
+            await one.ask("/sample:x", "p4")
+
+
+async def offered(one: Person, before: str) -> list[str]:
+    found = await one.client.request("magy/prompt/complete", {"before": before})
+    return [item["text"] for item in found["items"]]
+
+
+async def test_what_servers_offer_is_completed(root: Path, state: Path) -> None:
+    servers = {"sample": {**SAMPLE, "start_timeout": PATIENCE}}
+    async with at_work(root, state, mcp=servers) as (one, _):
+        await connected(one, "sample")
+        assert "@sample:" in await offered(one, "See @sam")
+        assert "/sample:" in await offered(one, "/sam")
+
+        async def until(before: str, item: str) -> None:
+            """The server may be slower than a completion waits."""
+            for _ in range(200):
+                if item in await offered(one, before):
+                    return
+            raise AssertionError(f"{item} never came")
+
+        await until("See @sample:", "@sample:memo://today")
+        await until("/sample:re", "/sample:review")
+        assert not await offered(one, "/sample:zz")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from magy_server.core.mcp.mentions import Mentionable
 from magy_server.core.mcp.status import ServerStatus
 from magy_server.core.tool import Tool
+from magy_server.core.values import Content, Hash
 
 
 class FixedTools:
@@ -22,6 +24,16 @@ class FixedTools:
 
     async def named(self, root: str | None, name: str) -> Tool | None:
         return self._tools.get(name)
+
+    async def mentioned(
+        self, root: str | None, content: Sequence[Content], denied: Callable[[str], bool]
+    ) -> tuple[Sequence[Content], Mapping[Hash, bytes]]:
+        return content, {}
+
+    async def mentionable(
+        self, root: str | None, opening: str, begun: str
+    ) -> Sequence[Mentionable]:
+        return ()
 
     def servers(self, root: str | None) -> Sequence[ServerStatus]:
         return ()

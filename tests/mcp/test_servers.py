@@ -136,9 +136,25 @@ async def test_a_server_gets_what_commands_get_and_what_its_table_names(tmp_path
     async with house(tmp_path, base, sample=server) as one:
         for name, value in {
             "MAGY_TEST_KEY": "(not set)", "OTHER_TOKEN": "(not set)", "LC_ALL": "C.UTF-8",
-            "MINE": "given", "NAMED": KEY, "PWD": str(tmp_path),
+            "MINE": "given", "NAMED": "[redacted]", "PWD": str(tmp_path),
         }.items():  # fmt: skip
             assert (await one.call("sample__environment", name=name)).for_model == value
+
+
+async def test_what_its_table_gives_a_server_it_cannot_say_to_a_model_or_a_log(
+    tmp_path: Path,
+) -> None:
+    server = sample(env={"TOKEN": KEY, "HERE": str(tmp_path)}, start_timeout=PATIENCE)
+    async with house(tmp_path, sample=server) as one:
+        assert (await one.call("sample__environment", name="TOKEN")).for_model == "[redacted]"
+        assert (await one.call("sample__echo", text=KEY)).for_model == "It said: [redacted]"
+        here = await one.call("sample__environment", name="HERE")
+        assert here.for_model == str(tmp_path)
+    odd = McpServer(command=sys.executable, args=["-c", f"exit('{KEY}')"], env={"TOKEN": KEY})
+    async with house(tmp_path, odd=odd) as one:
+        with pytest.raises(ToolError, match=r"the last that it wrote: \[redacted\]"):
+            await one.call("odd__x")
+        assert KEY not in "".join(one.logs) and "[redacted]" in "".join(one.logs)
 
 
 async def test_only_the_tools_that_a_person_wants_are_there(tmp_path: Path) -> None:

@@ -47,10 +47,13 @@ class PromptVerbs:
         begun = params.before.strip()
         if len(begun) <= _LONGEST and begun.startswith(("/", SPAWN)):
             opened = alone(params.before, await self._agents(params))
-            if opened is not None:
-                items = [_item(one) for one in opened[1][:MOST]]
-                more = len(opened[1]) > MOST
-                return wire.CompleteResult(prefix=opened[0], items=items, incomplete=more)
+            servers = await self._of_servers(params, begun) if begun.startswith("/") else []
+            if opened is not None or servers:
+                typed, openings = opened or (begun, ())
+                items = [*map(_item, openings), *servers]
+                return wire.CompleteResult(
+                    prefix=typed, items=items[:MOST], incomplete=len(items) > MOST
+                )
         found = AT.search(params.before[-_LONGEST:])
         if found is None:
             return wire.CompleteResult(prefix="", items=[])
@@ -74,9 +77,9 @@ class PromptVerbs:
         if begins:
             skills = await asyncio.to_thread(_skills, resource("skills"))
             first = [_item(one) for one in after_at(await self._agents(params), skills)]
-        items: list[Completion] = []
+        items: list[Completion] = await self._of_servers(params, found[0])
         if found["quoted"] is None:
-            items = [item for item in first if item.label[1:].startswith(query)]
+            items += [item for item in first if item.label[1:].startswith(query)]
         root = await self._root(params)
         whole = True
         if root is not None and (found["quoted"] is not None or not query.startswith(SYMBOL)):
@@ -88,6 +91,20 @@ class PromptVerbs:
             items += await self._symbols(query)
         more = len(items) > MOST or not whole
         return wire.CompleteResult(prefix=found[0], items=items[:MOST], incomplete=more)
+
+    async def _of_servers(self, params: wire.CompleteParams, typed: str) -> list[Completion]:
+        """Resources and prompts of MCP servers; `typed` begins with `@` or `/`."""
+        begun = typed.strip()
+        if params.session_id is not None:
+            root = (await self._service.info(params.session_id)).root
+        else:
+            root = await self._root(params)
+        tools = self._service.world.tools
+        found = await tools.mentionable(root, begun[:1], begun[1:]) if begun[1:] else ()
+        kind: Literal["file", "action"] = "file" if begun[:1] == "@" else "action"
+        return [
+            Completion(label=one.text, text=one.text, kind=kind, detail=one.about) for one in found
+        ]
 
     async def _agents(self, params: wire.CompleteParams) -> Agents:
         return await asyncio.to_thread(self._service.world.agents, await self._root(params))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
@@ -110,6 +110,14 @@ def _filled(value: Any, environ: Mapping[str, str], missing: list[str]) -> Any:
     if isinstance(value, Mapping):
         return {key: _filled(one, environ, missing) for key, one in value.items()}
     return [_filled(one, environ, missing) for one in value]
+
+
+def hidden(server: McpServer) -> Iterator[str]:
+    """The values of a usable server that nothing may show: of its variables, and of its headers,
+    also word by word (`Bearer KEY`). What names a place stands in too many texts."""
+    for value in (*server.env.values(), *server.headers.values()):
+        if not re.match(r"[/~.]|\w+:\d*$", value) and ("://" not in value or "@" in value):
+            yield from {value, *value.split()}
 
 
 # --- .mcp.json and its like ---------------------------------------------------------------------

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from magy_server.core.shell import networking
 from magy_server.core.text.sanitizing import shortened
-from magy_server.core.values import Decision, Facts
+from magy_server.core.values import Content, Decision, Embedded, Facts
 
 DEPENDENCIES = frozenset({
     "node_modules", "bower_components", "site-packages", "dist-packages", ".venv", "venv", "vendor",
@@ -48,6 +48,12 @@ def _places(facts: Facts, root: str, vouched: bool) -> Iterator[str]:
                     yield resource.relative
                 elif not vouched:
                     yield f"{root}, which is not trusted"
+
+
+def attached(content: Iterable[Content]) -> tuple[str, ...]:
+    """Returns where those texts of a prompt come from that MCP servers gave."""
+    uris = [one.uri for one in content if isinstance(one, Embedded)]
+    return tuple(shortened(uri, LONGEST) for uri in uris if uri.startswith("mcp:"))[:MOST]
 
 
 def joined(known: tuple[str, ...], more: Sequence[str]) -> tuple[str, ...]:
