@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -25,8 +26,17 @@ def client_for(reach: Reach, auth: httpx2.Auth | None = None) -> httpx2.AsyncCli
         headers=dict(reach.headers),
         timeout=httpx2.Timeout(30.0, read=300.0),
         auth=auth,
-        event_hooks={"response": [_bounded]},
+        event_hooks={"response": [_bounded] if auth else [partial(_let_in, reach), _bounded]},
     )
+
+
+async def _let_in(reach: Reach, response: httpx2.Response) -> None:
+    """Raises LinkError: the server does not want us."""
+    if response.status_code not in (401, 403):
+        return
+    shown = any(name.lower() == "authorization" for name in reach.headers)
+    why = "it does not accept the Authorization header" if shown else "it wants to know who we are"
+    raise LinkError(f"{why} (HTTP {response.status_code})")
 
 
 async def _bounded(response: httpx2.Response) -> None:

@@ -1,0 +1,115 @@
+"""Servers that speak streamable HTTP, over loopback: one written with the SDK, and one that is no
+such server."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from magy_server.core.errors import ToolError
+from magy_server.core.mcp.server_settings import McpServer
+from tests.mcp.test_servers import HERE, KEY, Seen, house
+from tests.patience import PATIENCE
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+@asynccontextmanager
+async def running(port: int) -> AsyncIterator[McpServer]:
+    """The sample server, until the end of the block."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(HERE / "sdk_server.py"), "http", str(port),
+        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                try:
+                    _, writer = await asyncio.open_connection("127.0.0.1", port)
+                except OSError:
+                    await asyncio.sleep(0.05)
+                    continue
+                writer.close()
+                break
+        yield McpServer(url=f"http://127.0.0.1:{port}/mcp", start_timeout=PATIENCE)
+    finally:
+        process.kill()
+        await process.wait()
+
+
+@pytest.mark.req("G040")
+async def test_a_server_over_http_is_used_lost_and_connected_to_again(tmp_path: Path) -> None:
+    port = free_port()
+    async with running(port) as server, house(tmp_path, sample=server) as one:
+        assert (await one.call("sample__echo", text="hé")).for_model == "It said: hé"
+        shown = await one.call("sample__picture")
+        assert shown.images[0].mime == "image/png"
+        seen = Seen()
+        slow = await one.call("sample__slow", seen, steps=2)
+        assert slow.for_model == "done at last" and "1/2 step 1\n" in seen.shown
+        assert not (await one.call("sample__fail")).ok
+    async with house(tmp_path, sample=server.model_copy(update={"call_timeout": 5.0})) as one:
+        async with running(port):
+            assert (await one.call("sample__echo", text="a")).for_model == "It said: a"
+        with pytest.raises(ToolError, match="The MCP server 'sample'"):
+            await one.call("sample__echo", text="b")
+        async with running(port):
+            async with asyncio.timeout(PATIENCE):
+                while True:
+                    try:
+                        answer = await one.call("sample__echo", text="c")
+                        break
+                    except ToolError:
+                        await asyncio.sleep(0.1)
+            assert answer.for_model == "It said: c"
+
+
+@asynccontextmanager
+async def answering(head: str, body: bytes = b"") -> AsyncIterator[tuple[str, list[str]]]:
+    """A web server that gives one answer to everybody: (its address, the heads that it got)."""
+    heads: list[str] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        writer.write(f"HTTP/1.1 {head}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        with suppress(OSError):
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp", heads
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "said"),
+    [
+        ("404 Not Found", b"", "cannot be reached"),
+        ("401 Unauthorized", b"", "does not accept the Authorization header.*HTTP 401"),
+        ("200 OK\r\nContent-Type: text/html", b"<html>", "cannot be reached"),
+        ("200 OK\r\nContent-Type: application/json", b"{" * (33 << 20), "more than 32 MB"),
+    ],
+)
+async def test_what_is_no_server_of_this_kind_is_said(
+    tmp_path: Path, head: str, body: bytes, said: str
+) -> None:
+    async with answering(head, body) as (url, heads):
+        server = McpServer(
+            url=url, headers={"Authorization": f"Bearer {KEY}"}, start_timeout=PATIENCE
+        )
+        async with house(tmp_path, odd=server) as one:
+            with pytest.raises(ToolError, match=said) as error:
+                await one.call("odd__x")
+            assert KEY not in str(error.value) + "".join(one.logs)
+        assert f"authorization: bearer {KEY}".lower() in heads[0].lower()
