@@ -80,15 +80,21 @@ def _bodies(run: Run, wire: str) -> list[dict[str, Any]]:
     with loopback(wire, state, _script()) as url:
         (state / "magy.toml").write_text(SETTINGS.format(kind=KINDS[wire], url=url))
         with Peer(run, *MAGY, state=state) as peer:
-            _turn(peer, root)
+            peer.initialize(root)
+            turn(peer, root)
+    return [orjson.loads(body) for body in requests_of(state)]
+
+
+def requests_of(state: Path) -> list[bytes]:
+    """The bodies of the requests that a `loopback` server got."""
     log = (state / "requests.log").read_bytes()
     requests = [orjson.loads(line) for line in log.splitlines()]
     # Chat Completions has no field for the window of a model: servers are asked in other places.
-    return [request["body"] for request in requests if request["method"] == "POST"]
+    return [orjson.dumps(one["body"]) for one in requests if one["method"] == "POST"]
 
 
-def _turn(peer: Peer, root: Path) -> None:
-    peer.initialize(root)
+def turn(peer: Peer, root: Path) -> None:
+    """A turn of a new session, to its end."""
     peer.request("magy/session/new", sessionId="s1", cwd=str(root))
     peer.request("magy/session/subscribe", sessionId="s1")
     prompt = [{"type": "text", "text": "Read line by line"}]
