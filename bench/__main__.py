@@ -19,6 +19,7 @@ from bench import (
     emacs,
     growth,
     modules,
+    neovim,
     peers,
     policy,
     prompts,
@@ -50,6 +51,7 @@ TOPICS: Mapping[str, Sequence[Callable[[Run], Row]]] = {
     "completions": completions.ROWS,
     "acp": acp.ROWS,
     "emacs": emacs.ROWS,
+    "neovim": neovim.ROWS,
     "vscode": (*vscode.ROWS, *activation.ROWS),
     "modules": modules.ROWS,
 }

@@ -69,10 +69,19 @@ def _perform(
             from magy_server.cli.commands.edit import edit
 
             return edit(chosen)
+        case "path":
+            from magy_server.cli.commands.client_path import client_path
+
+            return _print(client_path(chosen.editor))
     from magy_server.cli.commands.completion import completion
+
+    return _print(completion(parser, chosen.shell))
+
+
+def _print(text: str) -> int:
     from magy_server.cli.screen.terminal import standard_output, write_text
 
-    write_text(standard_output(), completion(parser, chosen.shell))
+    write_text(standard_output(), text)
     return 0
 
 

@@ -63,6 +63,12 @@ def build() -> argparse.ArgumentParser:
     )
     replay.add_argument("session", metavar="ID", help="session id")
     replay.add_argument("--to", type=int, metavar="SEQ", help="up to this entry of the log")
+    path = commands.add_parser(
+        "path",
+        help="print where the client for an editor is",
+        description="Print the directory of the client for an editor, for its configuration.",
+    )
+    path.add_argument("editor", choices=("emacs", "nvim"), help="the editor")
     completion = commands.add_parser("completion", help="print completions for a shell")
     completion.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")
     return parser

@@ -22,7 +22,7 @@ class Editor:
 
 EDITORS = (
     Editor("Emacs", "emacs", "emacs", (28, 1)),
-    Editor("Neovim", "nvim", "nvim"),
+    Editor("Neovim", "nvim", "nvim", (0, 11)),
     Editor("VS Code", "code", "vscode"),
 )
 

@@ -19,11 +19,24 @@ end
 
 M.view_here = view_here
 
+--- Returns what calls a function of a module that is loaded then.
 local function late(module, name, ...)
   local given = { ... }
+  return function()
+    require("magy." .. module)[name](unpack(given))
+  end
+end
+
+--- The same for a function that is about the view that is meant, and the text of the command.
+local function of_view(module, name)
   return function(args)
-    local call = vim.list_extend(vim.list_slice(given), { args })
-    require("magy." .. module)[name](unpack(call))
+    require("magy." .. module)[name](view_here(), args.text)
+  end
+end
+
+local function decide(decision)
+  return function(args)
+    require("magy.review.decide").decide(decision, args)
   end
 end
 
@@ -71,8 +84,11 @@ M.all = {
     end,
   },
   stop = {
-    words = "stop what runs in the session",
+    words = "stop what runs in the session, or the rewriting here",
     run = function()
+      if require("magy.rewrite").stop_here() then
+        return
+      end
       local view = view_here()
       if not view.session or not projects.alive(view.project) then
         return say.info("Nothing runs.")
@@ -97,7 +113,11 @@ M.all = {
     end,
   },
   later = { words = "take the panel of the question away; it stays open", run = late("panel", "hide") },
-  agent = { words = "choose the agent of this session", run = choose_option("agent"), complete = option_values("agent") },
+  agent = {
+    words = "choose the agent of this session",
+    run = choose_option("agent"),
+    complete = option_values("agent"),
+  },
   model = { words = "choose its model", run = choose_option("model"), complete = option_values("model") },
   mode = {
     words = "choose what happens to edits: review, propose or auto",
@@ -120,6 +140,74 @@ M.all = {
       end)
     end,
   },
+  resume = { words = "choose a session, this project's first, and go on with it", run = late("sessions", "resume") },
+  fork = { words = "copy this session, and show the copy", run = of_view("sessions", "fork") },
+  rename = { words = "give the session a title", run = of_view("sessions", "rename") },
+  export = { words = "write the whole session to a file, as Markdown", run = of_view("sessions", "export") },
+  delete = { words = "choose a session and delete it for good", run = late("sessions", "delete") },
+  compact = {
+    words = "sum up the older part of the session; the text says what to keep",
+    run = function(args)
+      require("magy.special").done(view_here(), vim.trim("@compact " .. args.text), {})
+    end,
+  },
+  permissions = {
+    words = "list what was allowed for good, and withdraw it",
+    run = of_view("sessions", "permissions"),
+  },
+  children = { words = "show the agents below the session", run = late("children", "open") },
+  spawn = {
+    words = "give an agent a task: AGENT TASK; what is left out is asked for",
+    run = function(args)
+      local agent, task = args.text:match("^(%S+)%s*(.*)$")
+      require("magy.children").spawn(view_here(), nil, agent, task)
+    end,
+  },
+  actions = {
+    words = "choose what to do here: explain, fix, refactor, document, ...",
+    run = function(args)
+      require("magy.actions").choose(args.range)
+    end,
+  },
+  rewrite = {
+    words = "rewrite the range, or the paragraph here, as the text says",
+    run = function(args)
+      require("magy.rewrite").start(args.range, args.text)
+    end,
+  },
+  review = {
+    words = "list all changes that wait for a decision in the quickfix list",
+    run = late("review.lists", "quickfix"),
+  },
+  diff = { words = "show the file beside what it was before", run = late("review.lists", "diff") },
+  next = { words = "go to the next change, in whatever file", run = late("review.decide", "go", "next") },
+  previous = { words = "go to the previous change", run = late("review.decide", "go", "previous") },
+  accept = {
+    words = "accept the change here, those in the range, of the file, or all",
+    complete = { "file", "all" },
+    run = decide("accept"),
+  },
+  reject = {
+    words = "reject it; with ! you say why, and the agent is told",
+    complete = { "file", "all" },
+    run = decide("reject"),
+  },
+  amend = { words = "write the new lines of the change here yourself", run = late("review.decide", "amend") },
+  comment = {
+    words = "say something about the change here to the agent",
+    run = function(args)
+      require("magy.review.decide").comment(args.text)
+    end,
+  },
+  unreview = {
+    words = "take back the last decision; with ! choose which",
+    run = function(args)
+      require("magy.review.decide").undo(args.bang)
+    end,
+  },
+  undo = { words = "undo the last turn, after a look at what would change", run = of_view("checkpoints", "undo") },
+  redo = { words = "redo the turn that was undone last", run = of_view("checkpoints", "redo") },
+  checkpoints = { words = "go back to where a turn began", run = of_view("checkpoints", "list") },
   older = {
     words = "show older turns",
     run = function()
@@ -146,9 +234,12 @@ M.all = {
       vim.cmd.tabedit(vim.fn.fnameescape(vim.lsp.log.get_filename()))
     end,
   },
-  help = { words = "show the help", run = function()
-    vim.cmd.help("magy-commands")
-  end },
+  help = {
+    words = "show the help",
+    run = function()
+      vim.cmd.help("magy-commands")
+    end,
+  },
 }
 
 --- What `<Plug>` maps of Magy's own buffers do, beside the subcommands.
@@ -204,7 +295,7 @@ end
 
 --- Runs `:Magy ...`; `command` is what a user command gets.
 function M.run(command)
-  local name = command.fargs[1] or "open"
+  local name, bang = (command.fargs[1] or "open"):match("^(.-)(!?)$")
   if not M.all[name] then
     return say.warn("There is no `:Magy %s`. `:Magy help` lists what there is.", name)
   end
@@ -212,7 +303,7 @@ function M.run(command)
   local whole = command.args or table.concat(command.fargs, " ")
   local text = vim.trim((whole:gsub("^%s*%S+", "", 1)))
   local range = (command.range or 0) > 0 and { command.line1, command.line2 } or nil
-  run(name, { words = words, text = text, range = range, bang = command.bang })
+  run(name, { words = words, text = text, range = range, bang = command.bang or bang == "!" })
 end
 
 --- Runs what `<Plug>(magy-NAME)` stands for; in visual mode, about the lines that are selected.

@@ -174,7 +174,8 @@ local function start(project)
   end
   project.state, project.ending = "starting", false
   local folder = { uri = vim.uri_from_fname(project.root), name = project.root }
-  local own = vim.tbl_extend("force", wanted, { name = "magy", root_dir = project.root, workspace_folders = { folder } })
+  local own =
+    vim.tbl_extend("force", wanted, { name = "magy", root_dir = project.root, workspace_folders = { folder } })
   local before = vim.api.nvim_get_proc_children(vim.fn.getpid())
   local id = vim.lsp.start(own, { attach = false })
   project.process = vim.iter(vim.api.nvim_get_proc_children(vim.fn.getpid())):find(function(pid)

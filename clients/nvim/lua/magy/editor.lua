@@ -136,7 +136,10 @@ local function places(method, more)
 end
 
 connection.answer("magy/editor/definition", places("textDocument/definition", {}))
-connection.answer("magy/editor/references", places("textDocument/references", { context = { includeDeclaration = true } }))
+connection.answer(
+  "magy/editor/references",
+  places("textDocument/references", { context = { includeDeclaration = true } })
+)
 
 local function kind_of(symbol)
   return (vim.lsp.protocol.SymbolKind[symbol.kind] or ""):lower()

@@ -260,8 +260,13 @@ local function respond(project, question, outcome, scope, reason)
   }
   connection.ask(project, "magy/interaction/respond", params, function(result)
     if not result.accepted then
-      say.info("The question was answered before: %s.", result.winner or "by another")
+      return say.info("The question was answered before: %s.", result.winner or "by another")
     end
+    for _, view in ipairs(session.views(project)) do
+      questions.answered(view.state, question.interactionId, outcome, scope, reason)
+      events.tell("changed", view)
+    end
+    events.tell("questions", project)
   end)
 end
 

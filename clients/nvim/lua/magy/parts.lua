@@ -5,6 +5,10 @@ require("magy.editor")
 require("magy.session")
 require("magy.view.buffer")
 require("magy.panel")
+require("magy.children")
+require("magy.review.data")
+require("magy.review.draw")
+require("magy.rewrite")
 require("magy.status")
 
 return true

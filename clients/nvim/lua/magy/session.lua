@@ -176,7 +176,8 @@ local function send(view, prompt)
   prompt.client = project.client
   prompt.session = prompt.session or view.session
   local method = "magy/session/prompt"
-  local params = { sessionId = prompt.session, messageId = prompt.id, prompt = prompt.blocks, delivery = prompt.delivery }
+  local params =
+    { sessionId = prompt.session, messageId = prompt.id, prompt = prompt.blocks, delivery = prompt.delivery }
   if prompt.session:find("/", 1, true) then
     method = "magy/child/send"
     local how = prompt.delivery == "auto" and "steer" or prompt.delivery

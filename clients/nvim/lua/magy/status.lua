@@ -102,7 +102,7 @@ function M.winbar()
   local t = view.state
   local child = session.is_child(view) and t.children[view.session]
   local title = child and ("%s “%s”"):format(child.agent, child.name) or t.title or view.project.name
-  local words = { state_of(view), one_line(title) }
+  local words = { one_line(title) }
   for _, option in ipairs({ "agent", "model" }) do
     table.insert(words, t.options[option])
   end
@@ -117,7 +117,9 @@ function M.winbar()
   if count > 0 then
     table.insert(words, ("%d agent%s"):format(count, count == 1 and "" or "s"))
   end
-  return " " .. table.concat(words, " · "):gsub("%%", "%%%%")
+  -- Where there is no room for all, the state stays.
+  local rest = table.concat(words, " · "):gsub("%%", "%%%%")
+  return (" %s · %%<%s"):format(state_of(view), rest)
 end
 
 events.on("ready", function()

@@ -29,7 +29,9 @@ end
 local function stream(t, kind, id, text)
   local block = t:ensure(kind, id, 0)
   if not block.data.whole then
-    block.data.text = (block.data.text or "") .. text
+    -- Joined when it is drawn: joining at each delta would copy the text so far thousands of times.
+    block.data.more = block.data.more or {}
+    table.insert(block.data.more, text)
     t:touch(block)
   end
 end
@@ -41,7 +43,7 @@ local function message(t, kind, id, text, seq)
   end
   local block = t:ensure(kind, id, seq)
   local known = block.data.whole
-  block.data.text = text:gsub("%s+$", "")
+  block.data.text, block.data.more = (text:gsub("%s+$", "")), nil
   block.data.whole = true
   if not (known and t.page) then
     t:touch(block)

@@ -54,7 +54,9 @@ function M.harmless(text)
     text = without_sequences(text)
   end
   text = text:gsub("\r\n?", "\n"):gsub("[%z\1-\8\11-\31\127]", shown)
-  return (text:gsub("[\194\216][\128-\191]", unless_visible):gsub("[\226\237\239][\128-\191][\128-\191]", unless_visible))
+  return (
+    text:gsub("[\194\216][\128-\191]", unless_visible):gsub("[\226\237\239][\128-\191][\128-\191]", unless_visible)
+  )
 end
 
 --- Returns the text harmless, and on one line.

@@ -77,6 +77,13 @@ function M.changed(t, news)
   end
 end
 
+--- This client answered: the words are known before the server's come.
+function M.answered(t, id, outcome, scope, reason)
+  if t:get(id) then
+    resolved(t, id, { outcome = outcome == "allow" and "allowed" or "refused", scope = scope, reason = reason })
+  end
+end
+
 --- Makes `open` the open questions of the session and of those below it.
 function M.summary(t, open)
   local ids = {}

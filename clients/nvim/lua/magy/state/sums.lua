@@ -59,7 +59,7 @@ function M.tokens(usage)
 end
 
 local function dollars(spent)
-  if not (spent.amount > 0) then
+  if spent.amount <= 0 then
     return ""
   end
   local digits = spent.amount < 0.1 and 3 or 2

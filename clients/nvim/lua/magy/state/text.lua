@@ -45,7 +45,10 @@ local function spawn(t, block)
   end
   local failed = data.status == "failed" or data.status == "cancelled"
   local head = joined({
-    ("agent %s %s"):format(words.mark(child and child.state or data.status), child and child.agent or input.agent or "agent"),
+    ("agent %s %s"):format(
+      words.mark(child and child.state or data.status),
+      child and child.agent or input.agent or "agent"
+    ),
     words.task_of(input),
     asked,
     life,
@@ -125,16 +128,25 @@ local function question(t, block)
   return ("? %s%s"):format(title, by ~= "" and ("  (asked by %s)"):format(by) or ""), joined(lines, "\n")
 end
 
+--- Returns what was said so far, the deltas since the last call joined to it.
+local function said(data)
+  if data.more and #data.more > 0 then
+    data.text = (data.text or "") .. table.concat(data.more)
+    data.more = {}
+  end
+  return data.text or ""
+end
+
 local KINDS = {
   user = function(_, block)
     local data = block.data
     return data.queue == "waiting" and "" or marked(data, content.all(data.content))
   end,
   agent = function(_, block)
-    return block.data.text or ""
+    return said(block.data)
   end,
   thought = function(_, block)
-    return "Thinking", block.data.text or ""
+    return "Thinking", said(block.data)
   end,
   tool = tool,
   plan = plan,

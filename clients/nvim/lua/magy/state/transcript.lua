@@ -84,7 +84,8 @@ function Transcript:make(kind, id)
     return known
   end
   local page = self.page
-  local block = { kind = kind, id = id, data = {}, seq = 0, last = 0, streamed = false, page = page and page.number or 0 }
+  local block =
+    { kind = kind, id = id, data = {}, seq = 0, last = 0, streamed = false, page = page and page.number or 0 }
   self.known[id] = block
   if page then
     table.insert(page.blocks, block)

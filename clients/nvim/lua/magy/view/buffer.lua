@@ -12,7 +12,7 @@ local api = vim.api
 
 local M = {}
 
-local TICK = 20 -- milliseconds for which changes are collected
+local TICK = 20 -- milliseconds for which changes are collected, at least
 
 local by_buf = {} -- buffer -> view
 
@@ -44,7 +44,8 @@ local function draw(view)
   vim.bo[view.buf].modifiable = false
   vim.bo[view.buf].modified = false
   for _, window in ipairs(following) do
-    api.nvim_win_set_cursor(window, { api.nvim_buf_line_count(view.buf), 0 })
+    local last = api.nvim_buf_get_lines(view.buf, -2, -1, false)[1]
+    api.nvim_win_set_cursor(window, { api.nvim_buf_line_count(view.buf), #last })
   end
   if not fine then
     error(problem, 0)
@@ -59,10 +60,13 @@ end
 local function soon(view)
   if view.buf and not view.due then
     view.due = true
+    -- A long answer takes longer to draw; most of the time is for the person and for what comes.
     vim.defer_fn(function()
+      local before = vim.uv.hrtime()
       draw(view)
+      view.pause = math.max(TICK, math.floor(3 * (vim.uv.hrtime() - before) / 1e6))
       vim.cmd.redrawstatus({ bang = true })
-    end, TICK)
+    end, view.pause or TICK)
   end
 end
 

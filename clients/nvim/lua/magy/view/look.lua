@@ -21,6 +21,11 @@ local function signed(sign, lines, width)
   return made
 end
 
+--- Returns a head on one line, its blanks kept.
+local function flat(head)
+  return (head:gsub("%s*\n%s*", " "))
+end
+
 local function paint(decor, first, last, group)
   for row = first, last do
     table.insert(decor, { row, 0, { line_hl_group = group } })
@@ -82,7 +87,7 @@ local function tool(head, below, rule, block)
   local decor, lines = {}, {}
   -- "tool" is said of most lines: the mark says enough.
   local shown = head:gsub("^tool ", "")
-  lines[1] = "  " .. one_line(shown)
+  lines[1] = "  " .. flat(shown)
   local mark = shown:match("[^%w%s%z\1-\127][\128-\191]*") or ""
   local at = lines[1]:find(mark, 1, true)
   if mark ~= "" and at and MARKS[mark] then
@@ -90,7 +95,7 @@ local function tool(head, below, rule, block)
   end
   below_lines(lines, decor, below, has_diff(block))
   if rule ~= "" then
-    table.insert(lines, "    " .. one_line(rule))
+    table.insert(lines, "    " .. flat(rule))
     table.insert(decor, { #lines - 1, 0, { line_hl_group = "MagyMeta" } })
   end
   return lines, decor
@@ -131,7 +136,7 @@ end
 local function question(head, below, _, block)
   local lines, decor = { "" }, {}
   if block.data.outcome then
-    lines = { "  " .. one_line(head) }
+    lines = { "  " .. flat(head) }
     return lines, { { 0, 0, { line_hl_group = "MagyMeta" } } }
   end
   vim.list_extend(lines, split(head))
@@ -155,7 +160,8 @@ local KINDS = {
 
 --- Kinds of which all but the head folds, and in which line (from 0) that head is. Folding is done here,
 --- and not by 'foldexpr': that stands still while one writes in Insert mode, in a prompt say.
-M.folding = { tool = 0, thought = 0, mail = 1 }
+--- Of a prompt four lines stay, if it is long.
+M.folding = { tool = 0, thought = 0, mail = 1, user = 4 }
 
 local function folded(lines, decor, head)
   local hidden = #lines - head - 1
@@ -179,7 +185,8 @@ function M.block(t, block, open)
   end
   local lines, decor = KINDS[block.kind](head, below, rule, block)
   local keeps = M.folding[block.kind]
-  if keeps and not open and #lines > keeps + 1 then
+  local least = block.kind == "user" and 10 or keeps and keeps + 2
+  if keeps and not open and #lines >= least then
     return folded(lines, decor, keeps)
   end
   return lines, decor

@@ -1,7 +1,7 @@
 --- Draws the blocks of a transcript into its buffer: only those that changed.
 ---
 --- Each block that is shown has an extmark at its first line, by which its place is found whatever was
---- drawn before it. `view.drawn` has for each block {lines, mark, decor}, `view.order` those shown in order.
+--- drawn before it. `view.drawn` has for each block {lines, mark}, `view.order` those shown in order.
 
 local config = require("magy.config")
 local look = require("magy.view.look")
@@ -36,6 +36,7 @@ local function decorate(view, drawn, row, from)
       api.nvim_buf_set_extmark(view.buf, M.looks, row + line, col, place)
     end
   end
+  drawn.decor = nil
 end
 
 --- Replaces the lines of a block that is shown by what it looks like now.

@@ -1,0 +1,147 @@
+--- The sessions of a project: going on with another one, copying, naming, writing to a file, deleting.
+
+local connection = require("magy.connection")
+local one_line = require("magy.state.harmless").one_line
+local options = require("magy.options")
+local projects = require("magy.project")
+local prompt = require("magy.prompt")
+local say = require("magy.say")
+local session = require("magy.session")
+
+local M = {}
+
+local function described(one)
+  local title = one.title and one_line(one.title) or "(without a title)"
+  local when = (one.updatedAt or ""):sub(1, 16):gsub("T", " ")
+  local turns = ("%d turn%s"):format(one.turns or 0, one.turns == 1 and "" or "s")
+  local state = one.state ~= "idle" and "  " .. one.state or ""
+  return ("%s  %s  %s%s"):format(when, title, turns, state)
+end
+
+local function choose(project, words, done)
+  local params = { cwd = project.root, limit = 200 }
+  connection.ask(project, "magy/session/list", params, function(result)
+    local list = vim.tbl_filter(function(one)
+      return one.agent ~= "rewrite"
+    end, result.sessions)
+    if #list == 0 then
+      return say.info("There are no sessions yet.")
+    end
+    vim.ui.select(list, { prompt = words, format_item = described }, function(chosen)
+      if chosen then
+        done(chosen)
+      end
+    end)
+  end)
+end
+
+local function show(project, id)
+  local view = session.main(project)
+  session.show(view, id)
+  prompt.open(view)
+  session.ensure(view, function() end)
+end
+
+--- Has the person choose a session, this project's first, and goes on with it.
+function M.resume()
+  local project = projects.here(0)
+  choose(project, "Resume", function(chosen)
+    show(project, chosen.sessionId)
+  end)
+end
+
+--- Copies the session of a view and shows the copy.
+function M.fork(view)
+  if not view.session then
+    return say.info("No session is shown here.")
+  end
+  local id = say.id("nvim")
+  local params = { sessionId = view.session, newSessionId = id }
+  connection.ask(view.project, "magy/session/fork", params, function()
+    show(view.project, id)
+    say.info("This is the copy.")
+  end)
+end
+
+--- Gives the session of a view a title; "" asks for one.
+function M.rename(view, title)
+  if title ~= "" then
+    return options.set(view, "title", title)
+  end
+  say.ask("Title: ", function(text)
+    options.set(view, "title", text)
+  end, view.state.title)
+end
+
+--- Deletes a session that the person chooses, for good.
+function M.delete()
+  local project = projects.here(0)
+  choose(project, "Delete for good", function(chosen)
+    vim.ui.select({ "No", "Delete it" }, { prompt = "Delete " .. described(chosen) .. "?" }, function(answer)
+      if answer ~= "Delete it" then
+        return
+      end
+      connection.ask(project, "magy/session/delete", { sessionId = chosen.sessionId }, function(result)
+        say.info(result.deleted and "Deleted." or "It was gone already.")
+        local view = session.main(project)
+        if view.session == chosen.sessionId then
+          session.show(view, nil)
+        end
+      end)
+    end)
+  end)
+end
+
+--- Writes the whole session of a view as Markdown to a file; "" asks for its name.
+function M.export(view, path)
+  if not view.session then
+    return say.info("No session is shown here.")
+  end
+  local function write(name)
+    local target = vim.fs.normalize(vim.startswith(name, "/") and name or vim.fs.joinpath(view.project.root, name))
+    local cmd = vim.lsp.config.magy.cmd
+    if type(cmd) ~= "table" then
+      return say.warn("`cmd` of the server is a function; `magy sessions export` in a shell writes the session.")
+    end
+    local words = { cmd[1], "sessions", "export", view.session, "--output", target }
+    vim.system(words, { text = true, cwd = view.project.root }, function(done)
+      vim.schedule(function()
+        if done.code == 0 then
+          say.info("Written to %s.", target)
+        else
+          say.warn("%s", vim.trim(done.stderr ~= "" and done.stderr or done.stdout))
+        end
+      end)
+    end)
+  end
+  if path ~= "" then
+    return write(path)
+  end
+  local name = (view.state.title or view.session):gsub("[^%w%-]+", "-"):lower()
+  say.ask("Write to: ", write, name .. ".md")
+end
+
+--- Lists what was allowed for good or for this session; the one that is chosen is withdrawn.
+function M.permissions(view)
+  local of = view.session and { sessionId = view.session } or { root = view.project.root }
+  connection.ask(view.project, "magy/permission/list", of, function(result)
+    if #result.grants == 0 then
+      return say.info("Nothing was allowed for the session or the project.")
+    end
+    vim.ui.select(result.grants, {
+      prompt = "Withdraw",
+      format_item = function(one)
+        return one_line(("%s `%s`  for the %s"):format(one.key, one.pattern, one.scope))
+      end,
+    }, function(chosen)
+      if chosen then
+        local params = vim.tbl_extend("force", of, { grantId = chosen.grantId })
+        connection.ask(view.project, "magy/permission/withdraw", params, function()
+          say.info("Withdrawn: Magy asks again.")
+        end)
+      end
+    end)
+  end)
+end
+
+return M

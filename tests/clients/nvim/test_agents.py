@@ -1,0 +1,113 @@
+"""Agents below a session, actions and sessions in a real Neovim, with the real server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.clients.nvim.conftest import Start
+
+ASKS = "return require('magy').status().questions > 0"
+SCRIPT = """\
+prompt: look into the prices
+text: An agent looks into it.
+call: spawn_agent {"agent": "general", "task_name": "Taxes", "prompt": "Find where taxes are."}
+---
+text: It is on its way.
+---
+text: It has told me.
+
+prompt: Find where taxes are
+text: I look for the taxes.
+call: bash {"command": "touch taxes"}
+---
+text: In gross.
+
+prompt: look again
+text: I look again.
+
+prompt: Explain
+text: It computes **prices**.
+"""
+CHOOSE = """
+vim.ui.select = function(items, options, done)
+  for place, item in ipairs(items) do
+    if (options.format_item or tostring)(item):find(_G.wanted, 1, true) then
+      return done(item, place)
+    end
+  end
+  error("nothing to choose: " .. vim.inspect(items))
+end
+"""
+
+
+@pytest.mark.req("F012", "G022")
+def test_a_child_is_watched_answered_spoken_to_and_closed(start: Start) -> None:
+    with start(SCRIPT, "prices.py", lines=36) as nvim:
+        nvim.command("Magy")
+        nvim.keys("look into the prices<C-s>")
+        nvim.until_seen("? Spawn general: Taxes")
+        nvim.command("Magy allow")
+        nvim.until_seen("asked by general “Taxes”, a child of build")
+        nvim.keys("<Esc>")
+        nvim.command("Magy children")
+        nvim.until_seen("? general  Taxes  1 question")
+        nvim.keys("j<CR>")
+        nvim.until_seen("I look for the taxes.", "asked by")
+        nvim.command("Magy allow")
+        nvim.until_seen("In gross.", "○ idle")
+        nvim.keys("look again<C-s>")
+        nvim.until_seen("I look again.")
+        nvim.keys("<Esc>")
+        nvim.command("wincmd k")
+        nvim.keys("-")
+        nvim.until_seen("It has told me.", "result ✓ general  Taxes  completed")
+        nvim.command("Magy children")
+        nvim.keys("2Gx")
+        nvim.until_lua("return vim.fn.bufname():find('agents') ~= nil and vim.fn.line('$') == 2")
+        nvim.until_seen("There are no agents")
+        nvim.keys(".")
+        nvim.until_seen("▪ general  Taxes")
+
+
+@pytest.mark.req("F010", "F011", "G005")
+def test_actions_explain_beside_another_language_server(start: Start) -> None:
+    with start(SCRIPT, "prices.py") as nvim:
+        nvim.lua(
+            "vim.lsp.start({ name = 'pylsp', cmd = { 'pylsp' }, root_dir = vim.fn.getcwd() },"
+            " { bufnr = 0 })"
+        )
+        nvim.until_lua("local c = vim.lsp.get_clients({ name = 'pylsp' })[1]"
+                       " return c ~= nil and c.initialized")  # fmt: skip
+        nvim.lua(CHOOSE)
+        nvim.lua("_G.wanted = 'Magy: Explain this code'")
+        nvim.command("Magy actions")
+        nvim.until_seen("It computes **prices**.", "○ idle")
+        assert nvim.lua("return vim.fn.bufname()") == "prices.py", "the focus stays"
+        names = nvim.lua("return vim.tbl_map(function(c) return c.name end,"
+                         " vim.lsp.get_clients({ bufnr = 0 }))")  # fmt: skip
+        assert sorted(names) == ["magy", "pylsp"]
+
+
+@pytest.mark.req("F013")
+def test_sessions_are_resumed_named_copied_and_written(start: Start, shop: Path) -> None:
+    with start(SCRIPT, "prices.py") as nvim:
+        nvim.lua(CHOOSE)
+        nvim.command("Magy ask look again")
+        nvim.command("Magy open")
+        nvim.until_seen("I look again.", "○ idle")
+        nvim.command("Magy rename The taxes")
+        nvim.until_seen("· The taxes ·"[2:-2])
+        nvim.command("Magy new")
+        nvim.until("nothing", lambda: "I look again." not in nvim.seen())
+        nvim.lua("_G.wanted = 'The taxes'")
+        nvim.command("Magy resume")
+        nvim.until_seen("I look again.", "The taxes")
+        before = nvim.lua("return require('magy').status().session")
+        nvim.command("Magy fork")
+        nvim.until("a copy", lambda: nvim.lua("return require('magy').status().session") != before)
+        nvim.until_seen("I look again.")
+        nvim.command("Magy export out.md")
+        nvim.until("the file", (shop / "out.md").exists)
+        nvim.until("its text", lambda: "I look again." in (shop / "out.md").read_text())

@@ -1,0 +1,130 @@
+"""A person reviews, undoes and rewrites in a real Neovim, with the real server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.clients.nvim.conftest import Start
+from tests.clients.nvim.embedded import Neovim
+from tests.clients.shop import PRICES, edit, script
+
+REVIEW = "return require('magy').status().review"
+
+
+def tidied(nvim: Neovim) -> None:
+    """Has the three changes made, and waits until they are drawn."""
+    nvim.command("Magy ask tidy the prices")
+    nvim.until_lua("return require('magy').status().questions == 1")
+    nvim.command("Magy allow")
+    nvim.until_lua("return require('magy').status().state == 'idle'" + f" and ({REVIEW[7:]}) == 3")
+    nvim.until_seen("-     return price * 1.19", "~     return round(price * 1.19, 2)")
+
+
+@pytest.mark.req("G010", "G015")
+def test_changes_are_accepted_rejected_amended_and_taken_back(start: Start, shop: Path) -> None:
+    file = shop / "prices.py"
+    with start(script(thinking=0), "prices.py") as nvim:
+        tidied(nvim)
+        nvim.keys("gg]h")
+        nvim.until("at the first change", lambda: nvim.lua("return vim.fn.line('.')") == 2)
+        nvim.command("Magy accept")
+        nvim.until("on to the next", lambda: nvim.lua("return vim.fn.line('.')") == 6)
+        assert nvim.lua(REVIEW) == 2
+        nvim.lua("vim.ui.input = function(_, done) done('the tax is exact') end")
+        nvim.command("Magy reject!")
+        nvim.until("the old line", lambda: "return price * 1.19" in nvim.text())
+        nvim.until("on to the last", lambda: nvim.lua("return vim.fn.line('.')") == 10)
+        nvim.command("Magy amend")
+        nvim.until_seen(":w puts them there")
+        nvim.keys("A.title()<Esc>")
+        nvim.command("write")
+        nvim.until("the person's line", lambda: "return name.strip().title()" in nvim.text())
+        assert nvim.until("decided", lambda: nvim.lua(REVIEW) == 0)
+        nvim.command("Magy unreview")
+        nvim.until("taken back", lambda: nvim.lua(REVIEW) == 1)
+        assert "return name.strip()\n" in nvim.text()
+        assert "round(price, 2)" in nvim.text() and "price * 1.19" in file.read_text()
+
+
+@pytest.mark.req("G010", "G011")
+def test_lines_files_and_lists_are_decided(start: Start) -> None:
+    with start(script(thinking=0), "prices.py") as nvim:
+        tidied(nvim)
+        nvim.keys("ggO# mine<Esc>")
+        nvim.until_seen("# mine", "~     return round(price, 2)")
+        nvim.command("Magy review")
+        nvim.until_seen("change by build +1 -1  return round(price, 2)", "[Quickfix List]")
+        nvim.command("cclose")
+        nvim.keys("gg")
+        nvim.command("Magy next")
+        nvim.until("at the first change", lambda: nvim.lua("return vim.fn.line('.')") == 3)
+        nvim.command("Magy comment Is that so?")
+        nvim.until_seen("» Is that so?")
+        nvim.command("Magy diff")
+        nvim.until_seen("before/prices.py", "│  def net(price):")
+        nvim.command("tabclose")
+        nvim.command("1,5Magy reject")
+        nvim.until("its lines alone", lambda: nvim.lua(REVIEW) == 2)
+        nvim.command("Magy accept file")
+        nvim.until("all of them", lambda: nvim.lua(REVIEW) == 0)
+        assert nvim.text().startswith("# mine\ndef net(price):\n    return price\n")
+
+
+@pytest.mark.req("G014")
+def test_a_turn_is_undone_and_redone_after_a_look(start: Start, shop: Path) -> None:
+    file = shop / "prices.py"
+    with start(script(thinking=0), "prices.py") as nvim:
+        tidied(nvim)
+        new = file.read_text()
+        nvim.command("Magy undo")
+        nvim.until_seen("# Undo 1 turn", "# changes: prices.py  +3 -3")
+        nvim.keys("y")
+        nvim.until("undone", lambda: file.read_text() == PRICES)
+        nvim.until_seen("tidy the prices", "— Undone: 1 file and the conversation")
+        nvim.command("Magy redo")
+        nvim.until_seen("# Redo 1 turn")
+        nvim.keys("y")
+        nvim.until("redone", lambda: file.read_text() == new)
+
+
+@pytest.mark.req("G008")
+def test_lines_are_rewritten_in_place(start: Start, shop: Path) -> None:
+    with start(script(thinking=0), "prices.py") as nvim:
+        nvim.command("13,14Magy rewrite in one line")
+        nvim.until_seen("+     # the sum of all of them, in the order that they came")
+        assert "return sum(prices)" in nvim.text(), "not yet"
+        nvim.until("in place", lambda: "return round(sum(prices), 2)" in nvim.text())
+        nvim.until("under review", lambda: nvim.lua(REVIEW) == 1)
+        assert nvim.lua("return #vim.api.nvim_list_wins()") == 1, "no other window"
+
+
+@pytest.mark.req("G010")
+def test_what_is_proposed_is_shown_and_applied_when_it_is_accepted(
+    start: Start, shop: Path
+) -> None:
+    words = f"prompt: propose\n{edit('return name', 'return name.strip()')}\n---\ntext: Proposed.\n"
+    with start(words, "prices.py", settings='edits.review = "propose"\n') as nvim:
+        nvim.command("Magy ask propose")
+        nvim.until_seen("proposed", "+     return name.strip()")
+        assert (shop / "prices.py").read_text() == PRICES
+        nvim.command("Magy next")
+        nvim.until("there", lambda: nvim.lua("return vim.fn.line('.')") == 10)
+        nvim.command("Magy accept")
+        nvim.until("applied", lambda: "name.strip()" in (shop / "prices.py").read_text())
+
+
+def test_a_buffer_that_is_wiped_while_it_is_reviewed_leaves_no_fault(start: Start) -> None:
+    with start(script(thinking=0), "prices.py") as nvim:
+        tidied(nvim)
+        nvim.command("enew")
+        nvim.command("bwipeout! prices.py")
+        nvim.command("Magy ask shout")
+        nvim.until_lua(
+            "return require('magy').status().state == 'idle'" + f" and ({REVIEW[7:]}) == 4"
+        )
+        nvim.command("edit prices.py")
+        nvim.until_seen("~     return sum(prices)  # TOTAL")
+        said = nvim.request("nvim_exec2", "messages", {"output": True})["output"]
+        assert "rror" not in said and "fault" not in said, said
