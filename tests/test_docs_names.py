@@ -143,6 +143,7 @@ def test_a_link_leads_to_what_it_is_called(page: str, name: str, target: str) ->
 def vocabulary() -> frozenset[str]:
     """Every name that the code has, as words."""
     sources = [path for top in (SERVER, TOP / "tests", TOP / "bench") for path in top.rglob("*.py")]
+    sources += (TOP / "clients" / "nvim").rglob("*.lua")
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     return frozenset(re.findall(r"\w+", text))
 

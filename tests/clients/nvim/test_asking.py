@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.nvim.conftest import Start
-from tests.clients.shop import PRICES, edit, script
+from tests.clients.shop import PRICES, TYPED, edit, script
 
 STATUS = "return require('magy').status()"
 COMMAND = "printf one\nprintf two\nprintf three\nprintf four\nprintf five\nrm -rf build"
@@ -38,6 +38,50 @@ def test_a_prompt_streams_asks_and_edits_the_live_buffer(start: Start, shop: Pat
             "one undo for the turn",
             lambda: nvim.text() == PRICES.rstrip("\n") + "\n# not saved yet",
         )
+
+
+@pytest.mark.req("G006", "G011")
+def test_what_is_typed_while_edits_land_stays(start: Start, shop: Path) -> None:
+    with start(script(thinking=1), "prices.py") as nvim:
+        nvim.command("Magy ask tidy the prices")
+        nvim.until_seen("Magy asks")
+        nvim.command("Magy allow")
+        nvim.keys("Go")
+        typed = ""
+
+        def landed() -> bool:
+            nonlocal typed
+            if "name.strip()" in nvim.text():
+                return True
+            if len(typed) < len(TYPED):
+                nvim.keys(TYPED[len(typed)])
+                typed += TYPED[len(typed)]
+            return False
+
+        nvim.until("the edits", landed)
+        nvim.keys(TYPED[len(typed) :] + "<Esc>")
+        expected = PRICES.replace("return price\n", "return round(price, 2)\n", 1)
+        expected = expected.replace("price * 1.19", "round(price * 1.19, 2)")
+        expected = expected.replace("name\n", "name.strip()\n") + TYPED
+        nvim.until("both texts", lambda: nvim.text() == expected)
+
+
+def test_events_and_the_statusline_tell_what_goes_on(start: Start) -> None:
+    with start(script(thinking=0), "prices.py") as nvim:
+        assert nvim.lua("return require('magy').statusline()") == ""
+        nvim.lua("""
+        _G.seen = {}
+        vim.api.nvim_create_autocmd("User", { pattern = "Magy*", callback = function(event)
+          _G.seen[event.match] = event.data.title or true
+        end })
+        """)
+        nvim.command("Magy ask tidy the prices")
+        nvim.until_lua("return require('magy').statusline() == 'Magy asks 1'")
+        nvim.command("Magy allow")
+        nvim.until_lua("return require('magy').statusline() == 'Magy ○ idle · 3 to review'")
+        seen = nvim.until_lua("return _G.seen.MagyTurnEnded and _G.seen")
+        assert seen["MagyQuestion"] == "Run rm -rf build"
+        assert {"MagySessionUpdate", "MagyQuestionsDone", "MagyReviewChanged"} <= set(seen)
 
 
 @pytest.mark.req("F009", "G022")
@@ -98,6 +142,11 @@ def test_a_missing_server_is_said_and_what_was_written_stays(start: Start) -> No
         nvim.until_seen("hello there", "✗ the server ended")
         said = nvim.request("nvim_exec2", "messages", {"output": True})["output"]
         assert "There is no program `no-such-magy`. Install Magy" in said
+        nvim.keys("<Esc>")
+        nvim.command("checkhealth magy")
+        report = nvim.text()
+        assert "ERROR There is no program `no-such-magy`." in report
+        assert "OK All options are known." in report and "vim.lsp.config" in report
 
 
 def test_a_server_that_dies_is_said_and_the_next_command_goes_on(start: Start, shop: Path) -> None:

@@ -110,6 +110,33 @@ def test_100000_events_are_shown_and_the_editor_stays_usable(shop: Path) -> None
         assert nvim.lua(count) > 100_000
 
 
+@pytest.mark.req("G004")
+def test_older_turns_are_read_when_one_goes_there(shop: Path) -> None:
+    def said(seq: int, words: str) -> dict[str, Any]:
+        content = [{"type": "text", "text": words}]
+        news = {"sessionUpdate": "user_message", "messageId": f"m{seq}", "content": content}
+        return {"seq": seq, "at": seq, "update": news}
+
+    page = {**PAGE, "headSeq": 20, "floorSeq": 11, "events": [said(11, "a later prompt")]}
+    before = {
+        "events": [said(1, "the first prompt"), said(2, "another")],
+        "headSeq": 20,
+        "more": False,
+    }
+    more: dict[str, list[Steps]] = {
+        "magy/session/resume": [[{"result": page}]],
+        "magy/session/events": [[{"result": before}]],
+    }
+    with faked(shop, [], **more) as nvim:
+        nvim.until_seen("❯ a later prompt")
+        assert "the first prompt" not in nvim.seen()
+        nvim.keys("<Esc>")
+        nvim.command("wincmd k")
+        nvim.keys("gg")
+        seen = nvim.until_seen("❯ the first prompt", "❯ another")
+        assert seen.index("the first prompt") < seen.index("another") < seen.index("a later prompt")
+
+
 def test_other_versions_of_the_wire_are_said(shop: Path) -> None:
     other = {"capabilities": {"experimental": {"magy": {"protocol": 2, "version": "9.9"}}}}
     file = shop.parent / "scenario.json"

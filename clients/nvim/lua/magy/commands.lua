@@ -151,6 +151,8 @@ M.all = {
       require("magy.special").done(view_here(), vim.trim("@compact " .. args.text), {})
     end,
   },
+  queue = { words = "take a prompt back that waits, or put it first", run = of_view("waiting", "choose") },
+  trust = { words = "say whether you trust the project's own configuration", run = late("waiting", "trust") },
   permissions = {
     words = "list what was allowed for good, and withdraw it",
     run = of_view("sessions", "permissions"),

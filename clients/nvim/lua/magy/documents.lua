@@ -83,16 +83,31 @@ vim.api.nvim_create_autocmd("LspAttach", {
   end,
 })
 
+local canonical = {} -- buffer -> {name, path without links}: looked up once for each name
+
+local function path_of(buf, name)
+  local known = canonical[buf]
+  if not known or known[1] ~= name then
+    known = { name, vim.uv.fs_realpath(name) or name }
+    canonical[buf] = known
+  end
+  return known[2]
+end
+
+vim.api.nvim_create_autocmd("BufWipeout", {
+  group = group,
+  callback = function(event)
+    canonical[event.buf] = nil
+  end,
+})
+
 --- Returns the loaded buffer of a file, or nil. None is made.
 function M.buffer_of(uri)
   local fine, path = pcall(vim.uri_to_fname, uri)
-  if not fine then
-    return nil
-  end
-  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+  for _, buf in ipairs(fine and vim.api.nvim_list_bufs() or {}) do
     if is_file(buf) then
       local name = vim.api.nvim_buf_get_name(buf)
-      if name == path or vim.uri_from_fname(name) == uri or vim.uv.fs_realpath(name) == path then
+      if name == path or path_of(buf, name) == path then
         return buf
       end
     end
@@ -178,8 +193,24 @@ connection.answer("magy/editor/save", function(_, params)
   return { saved = fine and not vim.bo[buf].modified }
 end)
 
+--- Has Neovim look at the files that a call changed: one that another editor's buffer was edited for, or
+--- that the server wrote itself.
+local function look_at_changed(news)
+  for _, part in ipairs(news.status == "completed" and news.content or {}) do
+    for _, change in ipairs(part.type == "diff" and part.changes or {}) do
+      local buf = M.buffer_of(vim.uri_from_fname(change.path))
+      if buf then
+        look(buf)
+      end
+    end
+  end
+end
+
 events.on("magy/session/update", function(project, params)
   local news = params.update or {}
+  if news.sessionUpdate == "tool_call_update" then
+    look_at_changed(news)
+  end
   local turn = news.sessionUpdate == "state_update" and vim.tbl_get(news, "_meta", "magy", "turnId")
   if turn then
     project.turn = news.state == "running" and turn or nil

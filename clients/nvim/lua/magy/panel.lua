@@ -193,7 +193,9 @@ function M.update()
     say.event("MagyQuestion", { id = question.interactionId, agent = question.agent, title = question.title })
   end
   panel.question, panel.project = question, project
-  if is_focused() or not (panel.hidden or is_seen(project, question)) then
+  if vim.fn.getcmdwintype() ~= "" then
+    return -- no window opens from there; it is looked again when that is closed
+  elseif is_focused() or not (panel.hidden or is_seen(project, question)) then
     show(question, project, count)
   else
     close()

@@ -102,9 +102,8 @@ vim.api.nvim_create_autocmd("LspAttach", {
   group = vim.api.nvim_create_augroup("magy.review", {}),
   callback = function(event)
     local project = projects.of_client(event.data.client_id)
-    local uri = vim.uri_from_bufnr(event.buf)
     for _, entry in pairs(project and project.review or {}) do
-      if entry.uri == uri then
+      if documents.buffer_of(entry.uri) == event.buf then
         refresh(project, entry)
       end
     end
@@ -122,10 +121,12 @@ end
 
 --- Returns the files with hunks of a buffer: what is applied, then what is proposed.
 function M.files_of(project, buf)
-  local uri, found = vim.uri_from_bufnr(buf), {}
-  for _, key in ipairs({ uri, uri .. "#proposed" }) do
-    table.insert(found, (project.hunks or {})[key])
-  end
+  local found = vim.tbl_filter(function(file)
+    return documents.buffer_of(file.uri) == buf
+  end, vim.tbl_values(project.hunks or {}))
+  table.sort(found, function(a, b)
+    return a.mode < b.mode
+  end)
   return found
 end
 
