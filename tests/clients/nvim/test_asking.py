@@ -125,9 +125,10 @@ def test_the_prompt_completes_files_and_actions_and_remembers(start: Start) -> N
         nvim.command("Magy")
         nvim.until_lua(f"return ({STATUS[7:]}).server == 'running'")
         nvim.keys("look @pri<C-x><C-o>")
-        nvim.until(
-            "the file", lambda: "look @prices.py" in nvim.text() or "@prices.py" in nvim.seen()
-        )
+        nvim.until_lua("return vim.fn.pumvisible() == 1")
+        assert "look @pri" in nvim.text() and "look @prices" not in nvim.text(), "only offered"
+        nvim.keys("<C-n>")
+        nvim.until("the file", lambda: "look @prices.py" in nvim.text())
         nvim.keys("<C-y><C-s>")
         nvim.until_seen("Seen.")
         nvim.keys("<Up>")

@@ -60,7 +60,7 @@ M.all = {
       prompt.here(args.range)
     end,
   },
-  close = { words = "close their windows", run = late("prompt", "close") },
+  close = { words = "close the windows of transcript and prompt", run = late("prompt", "close") },
   ask = {
     words = "ask; the text, or the prompt without one, goes with what is around the cursor",
     run = function(args)
@@ -118,7 +118,11 @@ M.all = {
     run = choose_option("agent"),
     complete = option_values("agent"),
   },
-  model = { words = "choose its model", run = choose_option("model"), complete = option_values("model") },
+  model = {
+    words = "choose the model of this session",
+    run = choose_option("model"),
+    complete = option_values("model"),
+  },
   mode = {
     words = "choose what happens to edits: review, propose or auto",
     run = choose_option("review"),
@@ -190,7 +194,7 @@ M.all = {
     run = decide("accept"),
   },
   reject = {
-    words = "reject it; with ! you say why, and the agent is told",
+    words = "reject the same; with ! you say why, and the agent is told",
     complete = { "file", "all" },
     run = decide("reject"),
   },

@@ -52,7 +52,7 @@ local function keys_line(question)
   for _, choice in ipairs(questions.choices(question)) do
     table.insert(words, ("%s %s"):format(choice.key, choice.label))
   end
-  return table.concat(words, "   ")
+  return table.concat(words, "  ")
 end
 
 --- Returns the lines of the panel: what is asked, all that would run, by whom and why, and the keys.
@@ -139,7 +139,7 @@ local function show(question, project, count)
   local width = math.max(20, math.min(vim.o.columns - 4, 76))
   local most = focused and vim.o.lines - 6 or config.get().panel_height
   local lines, foot = lines_of(question, project, count)
-  local hint = focused and keys_line(question) .. "   q leave it open" or ":Magy answer  to refuse or allow"
+  local hint = focused and keys_line(question) .. "  q leave it open" or ":Magy answer  to refuse or allow"
   table.insert(foot, hint)
   lines = focused and vim.list_extend(lines, foot) or clipped(lines, foot, most)
   local buf = fill(lines)

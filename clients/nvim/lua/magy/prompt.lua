@@ -171,6 +171,8 @@ local function make(view)
   vim.bo[buf].swapfile = false
   vim.bo[buf].filetype = "magy-prompt"
   require("magy.view.keys").prompt(buf)
+  -- What is offered while one types is inserted only once it is chosen.
+  vim.bo[buf].completeopt = "menuone,noselect,popup"
   require("magy.complete").attach(buf)
   pcall(vim.treesitter.start, buf, "markdown")
   api.nvim_create_autocmd("BufWriteCmd", {

@@ -164,8 +164,8 @@ function M.choices(question)
     { label = once, key = "y", outcome = "allow", scope = "once" },
   }
   if #(question.remember or {}) > 0 then
-    table.insert(list, { label = "allow for this session", key = "s", outcome = "allow", scope = "session" })
-    table.insert(list, { label = "allow for this project", key = "p", outcome = "allow", scope = "project" })
+    table.insert(list, { label = "this session", key = "s", outcome = "allow", scope = "session" })
+    table.insert(list, { label = "this project", key = "p", outcome = "allow", scope = "project" })
   end
   return list
 end
