@@ -5,6 +5,7 @@ has its answer to `initialize` before."""
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,7 +13,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from magy_server import __version__
-from magy_server.acp import commands, options, v1
+from magy_server.acp import commands, mcp_servers, options, v1
 from magy_server.acp.connection import Connection
 from magy_server.acp.content import prompt
 from magy_server.acp.conversation import COMPACTED, Conversation
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from magy_server.core.ports import Editor
     from magy_server.engine.session import Listener
 
+Key = tuple[str | None, str]
+"""A directory, and the MCP servers that the client wants there, as JSON."""
 PAGE = 200
 """Entries of a log that are read at once."""
 CLOSING = 10.0
@@ -65,7 +68,7 @@ class Door:
         self._about: Mapping[str, Any] = {}
         """What the client says of itself beside the protocol."""
         self._reads = self._writes = self._notices = False
-        self._workspaces: dict[str | None, asyncio.Task[Workspace]] = {}
+        self._workspaces: dict[Key, asyncio.Task[Workspace]] = {}
         self._homes: dict[str, Workspace] = {}
         """By session that the client has open."""
 
@@ -111,7 +114,7 @@ class Door:
             "agentCapabilities": {
                 "loadSession": True,
                 "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-                "mcpCapabilities": {"http": False, "sse": False},
+                "mcpCapabilities": {"http": True, "sse": False},
                 "sessionCapabilities": {
                     "list": {}, "delete": {}, "resume": {}, "close": {}, "fork": {},
                 },
@@ -141,14 +144,19 @@ class Door:
 
     # --- workspaces -----------------------------------------------------------------------------
 
-    async def _workspace(self, root: str | None) -> Workspace:
-        """The engine of a directory, which is made when it is first asked for. Raises MagyError."""
-        task = self._workspaces.get(root)
+    async def _workspace(
+        self, root: str | None, named: mcp_servers.Named | None = None
+    ) -> Workspace:
+        """The engine of a directory, with these MCP servers beside those of the settings. It is
+        made when it is first asked for. Raises MagyError."""
+        servers = mcp_servers.settings(named)
+        key = root, json.dumps(servers, sort_keys=True)
+        task = self._workspaces.get(key)
         if task is None or (task.done() and (task.cancelled() or task.exception())):
-            task = self._workspaces[root] = self._connection.spawn(self._made(root))
+            task = self._workspaces[key] = self._connection.spawn(self._made(root, servers))
         return await asyncio.shield(task)
 
-    async def _made(self, root: str | None) -> Workspace:
+    async def _made(self, root: str | None, servers: Mapping[str, Json]) -> Workspace:
         from magy_server.acp.editor import AskedEditor
         from magy_server.acp.workspace import Workspace
         from magy_server.tools.files.paths import below
@@ -166,7 +174,10 @@ class Door:
 
             editor = AskedEditor(self._connection, owner, writes=self._writes)
         given = self._magy.get("settings")
-        settings = given if isinstance(given, dict) else {}
+        settings = dict(given) if isinstance(given, dict) else {}
+        if servers:
+            own = settings.get("mcp")
+            settings["mcp"] = {**(own if isinstance(own, dict) else {}), **servers}
         roots = [] if root is None else [root]
         engine = self._compose()(roots, settings, editor, [made.questions])
         await made.start(engine, self._scratch(), self._examine)
@@ -179,17 +190,17 @@ class Door:
                 return task.result()
         return await self._workspace(None)
 
-    async def _home(self, session_id: str, cwd: str) -> Workspace:
+    async def _home(self, session_id: str, cwd: str, named: mcp_servers.Named | None) -> Workspace:
         """Where a session is that the client names together with its directory. Raises
         InvalidRequest for another directory, NotFound."""
         here = _directory(cwd)
-        found = await (await self._workspace(here)).info(session_id)
+        found = await (await self._workspace(here, named)).info(session_id)
         if here not in (found["root"], found["cwd"]):
             raise InvalidRequest(
                 f"Session {session_id!r} works in {found['cwd']}, not in {cwd}: name that "
                 "directory."
             )
-        return await self._workspace(found["root"])
+        return await self._workspace(found["root"], named)
 
     def _open(self, session_id: str) -> tuple[Workspace, Conversation]:
         """Raises NotFound."""
@@ -203,7 +214,7 @@ class Door:
     async def _new(self, params: Json) -> Json:
         asked = read(v1.NewSessionRequest, params, "session/new")
         _refuse_more(asked)
-        home = await self._workspace(_directory(asked.cwd))
+        home = await self._workspace(_directory(asked.cwd), asked.mcp_servers)
         session_id = str(uuid.uuid4())
         made = await home.ask("session/new", sessionId=session_id, cwd=asked.cwd)
         self._converse(home, session_id, made["configOptions"])
@@ -216,7 +227,7 @@ class Door:
         """All that was said comes before the answer."""
         asked = read(v1.LoadSessionRequest, params, "session/load")
         _refuse_more(asked)
-        home = await self._home(asked.session_id, asked.cwd)
+        home = await self._home(asked.session_id, asked.cwd, asked.mcp_servers)
         talk = self._converse(home, asked.session_id, [])
         after, more = 0, True
         while more:
@@ -234,7 +245,7 @@ class Door:
     async def _resume(self, params: Json) -> Json:
         asked = read(v1.ResumeSessionRequest, params, "session/resume")
         _refuse_more(asked)
-        home = await self._home(asked.session_id, asked.cwd)
+        home = await self._home(asked.session_id, asked.cwd, asked.mcp_servers)
         self._converse(home, asked.session_id, [])
         answer = await self._attached(home, asked.session_id, {"tail": 0})
         self._connection.spawn(self._offer(home, asked.session_id))
@@ -243,7 +254,7 @@ class Door:
     async def _fork(self, params: Json) -> Json:
         asked = read(v1.ForkSessionRequest, params, "session/fork")
         _refuse_more(asked)
-        home = await self._home(asked.session_id, asked.cwd)
+        home = await self._home(asked.session_id, asked.cwd, asked.mcp_servers)
         new = str(uuid.uuid4())
         await home.ask("session/fork", sessionId=asked.session_id, newSessionId=new)
         self._converse(home, new, [])
@@ -403,7 +414,9 @@ class Door:
         home = self._homes.get(str(session_id).split("/")[0])
         for key in ("cwd", "root"):
             if home is None and isinstance(params.get(key), str):
-                home = await self._workspace(_directory(params[key]))
+                root = _directory(params[key])
+                open_there = [one for one in self._homes.values() if one.root == root]
+                home = open_there[-1] if open_there else await self._workspace(root)
         home = home or await self._anywhere()
         return await home.custom(name, params)
 

@@ -78,7 +78,11 @@ class Draft(Door):
             "protocolVersion": 2,
             "info": {"name": "magy", "title": "Magy", "version": __version__},
             "capabilities": {
-                "session": {"prompt": {"image": {}, "embeddedContext": {}}, "delete": {}},
+                "session": {
+                    "prompt": {"image": {}, "embeddedContext": {}},
+                    "mcp": {"stdio": {}, "http": {}},
+                    "delete": {},
+                },
             },
             "authMethods": [],
         }
@@ -89,14 +93,14 @@ class Draft(Door):
 
     async def _new(self, params: Json) -> Json:
         asked = read(v2.NewSessionRequest, params, "session/new")
-        made = await super()._new({**_one_place(asked), "mcpServers": []})
+        made = await super()._new(_place(asked))
         home, talk = self._open(made["sessionId"])
         self._connection.spawn(_said_of_files(home, talk.id))
         return made
 
     async def _resume(self, params: Json) -> Json:
         asked = read(v2.ResumeSessionRequest, params, "session/resume")
-        here = {**_one_place(asked), "sessionId": asked.session_id, "mcpServers": []}
+        here = {**_place(asked), "sessionId": asked.session_id}
         if isinstance(asked.replay_from, v2.ReplayFromStart):
             return await super()._load(here)
         return await super()._resume(here)
@@ -138,8 +142,14 @@ def listed(found: options.Listed) -> list[Json]:
     return [{key: one[key] for key in one if key != "id"} for one in shown]
 
 
-def _one_place(asked: v2.NewSessionRequest | v2.ResumeSessionRequest) -> Json:
-    return {"cwd": asked.cwd, "additionalDirectories": asked.additional_directories or []}
+def _place(asked: v2.NewSessionRequest | v2.ResumeSessionRequest) -> Json:
+    """Where the session works, and with which servers, in the shape of version 1."""
+    servers = [
+        one if isinstance(one, dict) else one.model_dump(by_alias=True)
+        for one in asked.mcp_servers or ()
+    ]
+    return {"cwd": asked.cwd, "additionalDirectories": asked.additional_directories or [],
+            "mcpServers": servers}  # fmt: skip
 
 
 def _command(one: Mapping[str, Any]) -> Json:
