@@ -55,6 +55,12 @@ def found(root: str, home: str) -> tuple[list[Found], list[str]]:
             problems.append(f"{path} cannot be read: {error}.")
             continue
         for name, table in tables.items():
+            if "${input:" in json.dumps(table):
+                problems.append(
+                    f"{path}: MCP server {name!r} wants values that are typed in there; write them "
+                    "yourself: magy mcp add, with --env or --header."
+                )
+                continue
             try:
                 McpServer.model_validate(table)
             except ValidationError as error:

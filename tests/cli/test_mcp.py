@@ -25,9 +25,9 @@ def test_a_server_is_added_tried_and_removed(magy: Magy) -> None:
     (listed,) = json.loads(magy("mcp", "list", "--json").stdout)["servers"]
     assert (listed["name"], listed["starts"]) == ("rude", f"{sys.executable} {RUDE}")
     tried = magy("mcp", "test", "rude")
-    assert tried.returncode == 0 and "rude: rude 0, 9 tools" in tried.stdout
+    assert tried.returncode == 0 and "rude: rude 0, 10 tools" in tried.stdout
     assert "mcp__rude__hang" in tried.stdout and "Does this: hang." in tried.stdout
-    assert "connected to rude 0: 9 tools" in magy("mcp", "logs", "rude").stdout
+    assert "connected to rude 0: 10 tools" in magy("mcp", "logs", "rude").stdout
     again = magy("mcp", "add", "rude", "other")
     assert again.returncode == 2 and "has a server 'rude' already" in again.stderr
     assert "removed rude" in magy("mcp", "remove", "rude").stdout
@@ -65,10 +65,12 @@ def test_servers_of_other_agents_are_taken_and_it_is_said_from_where(
     folder = magy.root / ".vscode"
     folder.mkdir()
     code = {"code": {"command": "v", "env": {"A": "${env:B}"}}, "mine": {"command": "x"}}
+    code["asks"] = {"command": "a", "env": {"A": "${input:key}"}}
     (folder / "mcp.json").write_text(json.dumps({"servers": code}))
     refused = magy("mcp", "import", env=env)
     assert refused.returncode == 2 and "give --yes" in refused.stderr
     done = magy("mcp", "import", "--yes", env=env)
+    assert "MCP server 'asks' wants values that are typed in" in " ".join(done.stdout.split())
     assert "codex of Codex" in done.stdout and "you have one of this name" in done.stdout
     listed = json.loads(magy("mcp", "list", "--json").stdout)["servers"]
     assert {one["name"] for one in listed} == {"codex", "web", "mine", "code"}

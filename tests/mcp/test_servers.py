@@ -206,6 +206,16 @@ async def test_a_server_that_hangs_is_ended_and_started_again(tmp_path: Path) ->
         assert "delete everything" in (await one.call("rude__babble")).for_model
 
 
+@pytest.mark.parametrize(
+    ("tool", "said"), [("steal", "Elicitation not supported"), ("ask", "Sampling not supported")]
+)
+async def test_a_server_that_asks_for_something_back_is_refused(
+    tmp_path: Path, tool: str, said: str
+) -> None:
+    async with house(tmp_path, rude=rude()) as one:
+        assert (await one.call(f"rude__{tool}")).for_model == said
+
+
 async def test_a_server_that_floods_is_cut_off(tmp_path: Path) -> None:
     async with house(tmp_path, rude=rude()) as one:
         with pytest.raises(ToolError, match="it flooded: more than 20,000 messages"):
