@@ -99,8 +99,8 @@ async def test_explore_has_no_tool_that_changes_anything(root: Path, state: Path
         await one.new(agent="explore")
         await one.turn("Where is the greeting?")
         edited, wrote, ran, listing, read = one.outputs()
-        assert "There is no tool 'edit_file'" in edited
-        assert "There is no tool 'write_file'" in wrote
+        assert "The tool 'edit_file' is switched off here" in edited
+        assert "The tool 'write_file' is switched off here" in wrote
         assert "agent explore: bash `*` -> deny" in ran
         assert "app.py" in listing and "2 of 2 lines" in read
 
@@ -186,4 +186,4 @@ text: ok
         await one.ask("second", "p2")
         await one.end()
         assert "one" in one.outputs()[0]
-        assert "There is no tool 'bash'" in one.outputs()[1]
+        assert "The tool 'bash' is switched off here" in one.outputs()[1]
