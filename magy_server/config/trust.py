@@ -16,7 +16,9 @@ from magy_server.config.regular_files import beginning
 from magy_server.core.errors import NotTrusted
 from magy_server.core.settings import Settings
 
-FILES = ("magy.toml", ".magy", ".magent", ".mcp.json", ".claude", ".agents")
+FILES = (
+    "magy.toml", ".magy", ".magent", ".mcp.json", ".claude", ".agents", "magent-skills",
+)  # fmt: skip
 """What a project can tell Magy with. AGENTS.md is not among them: it is only text for the model,
 and is read anyway."""
 UNREAD = (
