@@ -115,6 +115,16 @@ def test_prompts_steer_wait_and_are_stopped(start: Start) -> None:
         nvim.until_seen("▸ working", "Let me see.")
         nvim.keys("and then<M-CR>")
         nvim.until_seen("· waits: and then")
+        nvim.keys("never mind<M-CR>")
+        nvim.until_seen("· waits: never mind")
+        nvim.lua("vim.ui.select = function(items, options, done)"
+                 " for _, item in ipairs(items) do"
+                 "   local text = (options.format_item or tostring)(item)"
+                 "   if text == 'never mind' or text == 'Take it back' then return done(item) end"
+                 " end end")  # fmt: skip
+        nvim.command("Magy queue")
+        seen = nvim.until_seen("❯ never mind", "(dropped)", "· waits: and then")
+        assert "· waits: never mind" not in seen
         nvim.command("Magy stop")
         nvim.until_seen("Then that.", "○ idle")
 

@@ -15,7 +15,9 @@ local api = vim.api
 
 local M = {}
 
-local by_buf = {} -- buffer -> prompt {view, buf, items, asked, history place}
+-- buffer -> prompt {view, buf, items, looking, pending, ...}: `looking` while the server is asked what goes
+-- along, `pending` what was sent meanwhile, as {text, delivery}
+local by_buf = {}
 
 --- Returns the prompt that a buffer is; 0: the current one. nil: it is none.
 function M.of(buf)
@@ -62,11 +64,7 @@ local function look_around(prompt, range)
       if prompt.asked == mine then
         prompt.items, prompt.looking = items, false
         vim.cmd.redrawstatus({ bang = true })
-        if prompt.then_send then
-          local delivery = prompt.then_send
-          prompt.then_send = nil
-          M.send(delivery, prompt)
-        end
+        M.send_pending(prompt)
       end
     end)
   end)
@@ -75,7 +73,7 @@ end
 --- Takes the thing of that number out of what goes along, or puts it in.
 function M.toggle(number)
   local prompt = M.of(0)
-  local item = prompt and prompt.items and prompt.items[number]
+  local item = prompt and prompt.items[number]
   if not item then
     return say.info("Nothing of the number %d goes along.", number)
   end
@@ -117,6 +115,30 @@ end
 
 -- Sending ---------------------------------------------------------------------------------------
 
+local function deliver(prompt, text, delivery)
+  local blocks = { { type = "text", text = text } }
+  for _, item in ipairs(prompt.items) do
+    if item.on then
+      table.insert(blocks, item.block)
+    end
+  end
+  if not special.done(prompt.view, text, blocks) then
+    session.prompt(prompt.view, blocks, delivery)
+  end
+end
+
+--- Sends what the person sent before it was known what goes along.
+function M.send_pending(prompt)
+  local pending = prompt.pending
+  prompt.pending = {}
+  for _, one in ipairs(pending) do
+    deliver(prompt, one.text, one.delivery)
+  end
+  if #pending > 0 then
+    look_around(prompt)
+  end
+end
+
 --- Sends what is written; `delivery`: auto, queue or interrupt.
 function M.send(delivery, prompt)
   prompt = prompt or M.of(0)
@@ -126,32 +148,40 @@ function M.send(delivery, prompt)
   local text = vim.trim(text_of(prompt))
   if text == "" then
     return say.info("Nothing is written yet.")
-  elseif prompt.looking and prompt.view.project.state ~= "dead" then
-    prompt.then_send = delivery -- faster than the server: it sends what it would have proposed
-    return
   end
-  local view = prompt.view
-  local blocks = { { type = "text", text = text } }
-  for _, item in ipairs(prompt.items or {}) do
-    if item.on then
-      table.insert(blocks, item.block)
-    end
-  end
-  remember(view.project, text)
+  remember(prompt.view.project, text)
   prompt.place, prompt.draft = nil, nil
   set_text(prompt, "")
   M.fit(prompt)
-  buffers.go_to_end(view)
-  if not special.done(view, text, blocks) then
-    session.prompt(view, blocks, delivery)
+  buffers.go_to_end(prompt.view)
+  table.insert(prompt.pending, { text = text, delivery = delivery })
+  -- Who is faster than the server sends what it would have proposed.
+  if not prompt.looking then
+    M.send_pending(prompt)
   end
-  look_around(prompt)
 end
 
+local function give_back(prompt, text)
+  if api.nvim_buf_is_valid(prompt.buf) and vim.trim(text_of(prompt)) == "" then
+    set_text(prompt, text)
+  end
+end
+
+events.on("died", function(project)
+  for _, prompt in pairs(by_buf) do
+    if prompt.view.project == project then
+      local texts = vim.tbl_map(function(one)
+        return one.text
+      end, prompt.pending)
+      prompt.looking, prompt.pending = false, {}
+      give_back(prompt, table.concat(texts, "\n"))
+    end
+  end
+end)
+
 events.on("refused", function(view, blocks)
-  local prompt = view.prompt
-  if prompt and api.nvim_buf_is_valid(prompt.buf) and vim.trim(text_of(prompt)) == "" then
-    set_text(prompt, blocks[1] and blocks[1].text or "")
+  if view.prompt then
+    give_back(view.prompt, blocks[1] and blocks[1].text or "")
   end
 end)
 
@@ -159,7 +189,7 @@ end)
 
 local function make(view)
   local buf = api.nvim_create_buf(false, true)
-  local prompt = { view = view, buf = buf, items = {} }
+  local prompt = { view = view, buf = buf, items = {}, pending = {} }
   by_buf[buf], view.prompt = prompt, prompt
   local name = api.nvim_buf_get_name(buffers.buffer(view)) .. "/prompt"
   if vim.fn.bufexists(name) == 0 then

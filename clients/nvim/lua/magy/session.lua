@@ -266,12 +266,8 @@ events.on("died", function(project, unexpected)
     end
     changed(view)
   end
-  if unexpected and not project.view then
-    return
-  end
-  local view = M.main(project)
-  if unexpected and not view.session then
-    M.give_back(view, project.problem)
+  if unexpected and not M.main(project).session then
+    M.give_back(project.view, project.problem)
   end
   events.tell("questions", project)
 end)

@@ -30,6 +30,18 @@ local function at_end(window, buf)
   return api.nvim_win_get_cursor(window)[1] >= api.nvim_buf_line_count(buf)
 end
 
+--- Scrolls a window so that what stands below the last line is seen, too.
+local function show_tail(window)
+  api.nvim_win_call(window, function()
+    local room, first = vim.fn.getwininfo(window)[1].height, vim.fn.line("w0")
+    local last = vim.fn.line("$")
+    while first < last and api.nvim_win_text_height(window, { start_row = first - 1 }).all > room do
+      first = first + 1
+    end
+    vim.fn.winrestview({ topline = first })
+  end)
+end
+
 local function draw(view)
   view.due = false
   if not view.buf or not api.nvim_buf_is_loaded(view.buf) then
@@ -46,6 +58,9 @@ local function draw(view)
   for _, window in ipairs(following) do
     local last = api.nvim_buf_get_lines(view.buf, -2, -1, false)[1]
     api.nvim_win_set_cursor(window, { api.nvim_buf_line_count(view.buf), #last })
+    if #view.state.waiting > 0 or view.state.progress ~= "" then
+      show_tail(window)
+    end
   end
   if not fine then
     error(problem, 0)
