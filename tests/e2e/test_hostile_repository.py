@@ -94,7 +94,8 @@ async def test_it_can_do_nothing_but_narrow(root: Path, state: Path, tmp_path: P
     async with person(root, state, SCRIPT, settings={"permission": {}}) as one:
         said = await told(one)
         wanted = ("bypass", "default_agent", "model", "provider", "tools", "audit", "hook",
-                  "sandbox.hosts", "permission.bash", "settings.json", "evil.md", "mcp", ".mcp.json")  # fmt: skip
+                  "sandbox.hosts", "permission.bash", "settings.json", "evil.md", "mcp",
+                  ".mcp.json")  # fmt: skip
         assert [name for name in wanted if name not in said] == []
         await one.new()
         await one.ask("Go")
