@@ -12,7 +12,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from magy_server.core.mcp.names import PREFIX, is_earlier, keys_for
+from magy_server.core.mcp.names import PREFIX, covers, is_earlier, keys_for
 from magy_server.core.patterns import literal, matches_command, matches_file
 from magy_server.core.policy import guardrails
 from magy_server.core.policy.guardrails import NOBODY, Guardrail, Said
@@ -340,7 +340,16 @@ def _chain(source: Ruleset, key: str) -> list[tuple[str, tuple[Rule, ...]]]:
     """Returns where the rules for `key` are: what one list does not match falls to the next."""
     patterns = keys_for(key, source.keys) if key.startswith(PREFIX) else ()
     names = dict.fromkeys((key, *patterns, _WIDER.get(key, "*"), "*"))
-    return [(name, source.keys[name]) for name in names if name in source.keys]
+    return [(name, _exact(source, name, key)) for name in names if name in source.keys]
+
+
+def _exact(source: Ruleset, name: str, key: str) -> tuple[Rule, ...]:
+    """Returns the rules of a name. What forbids and asks holds however a tool of a server writes
+    its name; what allows holds for exactly that."""
+    rules = source.keys[name]
+    if not name.startswith(PREFIX) or name == key or covers(name, key):
+        return rules
+    return tuple(rule for rule in rules if rule.action != "allow")
 
 
 def _says(source: Ruleset, key: str, resource: Resource) -> list[Decision]:

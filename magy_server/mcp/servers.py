@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -135,8 +135,11 @@ class Servers:
         found = next((one for one in self._of(root) if one.name == name), None)
         if found is None:
             return None
-        with suppress(ToolError):  # its status says why
+        try:
             await found.link()
+        except ToolError as error:
+            status = found.status
+            return status if status.problem else replace(status, problem=error.message)
         return found.status
 
     # --- connections ----------------------------------------------------------------------------

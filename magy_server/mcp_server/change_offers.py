@@ -97,8 +97,9 @@ async def edit(served: Served, asked: given.ApplyEdit, call: Calling) -> Told:
         "seen": asked.seen,
     }
     result = await served.edits.preview(wire.EditParams(**params))
-    if not asked.check and not result.failures:
-        await _judge(served, result, call)
+    looks = asked.check or bool(result.failures)
+    await _judge(served, _named(served, asked, result), call, only_looks=looks)
+    if not looks:
         key = f"mcp-{secrets.token_hex(8)}"
         result = await served.edits.apply(
             wire.EditApplyParams(**params, request_key=key, label="an edit of an MCP client")
@@ -110,17 +111,31 @@ async def edit(served: Served, asked: given.ApplyEdit, call: Calling) -> Told:
     return Told(text, data)
 
 
-async def _judge(served: Served, result: wire.EditResult, call: Calling) -> None:
-    """The rules are those of a session with the default agent. Raises EditRefused."""
+def _named(served: Served, asked: given.ApplyEdit, result: wire.EditResult) -> list[str]:
+    """Returns the paths of all files that an answer would tell of, those of failures with it."""
+    uris = [uri for file in result.files for uri in (file.uri, file.from_uri) if uri]
+    names = [asked.path, *(failure.path for failure in result.failures)]
+    uris += [served.uri(name) for name in names if name]
+    return list(dict.fromkeys(path for uri in uris for path in paths_of(uri)))
+
+
+async def _judge(served: Served, paths: list[str], call: Calling, *, only_looks: bool) -> None:
+    """The rules are those of a session with the default agent; what an answer shows of a file must
+    be allowed to be read. Raises EditRefused."""
     world, root = served.service.world, served.root
     rules = [world.agent(served.settings().default_agent, root).rules, *world.rules(root)]
-    uris = [uri for file in result.files for uri in (file.uri, file.from_uri) if uri]
-    paths = dict.fromkeys(path for uri in uris for path in paths_of(uri))
-    facts = Facts(resources=tuple(resource(root, path, "write") for path in paths))
-    decision = permit.decide(facts, "edit", "write", rules)
+    read, changed = (
+        Facts(resources=tuple(resource(root, path, kind) for path in paths))
+        for kind in ("read", "write")
+    )
+    decisions = [permit.decide(read, "read", "read", rules)]
+    edits = permit.decide(changed, "edit", "write", rules)
+    if edits.action == "deny" or not only_looks:
+        decisions.append(edits)
+    decision = permit.strictest(decisions)
     if decision.action == "ask":
         names = ", ".join(map(served.name, paths))
-        text = f"Edit {names}?\n(why it is asked: {decision.rule})"
+        text = f"{'Look at' if only_looks else 'Edit'} {names}?\n(why it is asked: {decision.rule})"
         if await call.ask("edit", text) == "yes":
             return
     if decision.action != "allow":

@@ -8,7 +8,9 @@ import pytest
 
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.mcp.names import covers, is_earlier, is_key, server_of, subject, tool_name
-from magy_server.core.mcp.server_settings import McpServer, asked_for, parsed, usable
+from magy_server.core.mcp.server_settings import McpServer, asked_for, hidden, parsed, usable
+from magy_server.core.permit import Rule, Ruleset, decide
+from magy_server.core.values import Facts, Resource
 
 ENVIRON = {"TOKEN": "t0p", "EMPTY": ""}
 
@@ -98,3 +100,40 @@ def test_a_permission_is_for_a_tool_as_it_was() -> None:
     assert is_earlier(before, now)
     assert not is_earlier(now, now) and not is_earlier(subject("put", "aaa"), now)
     assert not is_earlier("*", now)
+
+
+def test_what_forbids_a_tool_holds_in_upper_and_lower_case_and_what_allows_does_not() -> None:
+    rules = {
+        "mcp__*__delete*": (Rule(pattern="*", action="deny", bare=True),),
+        "mcp__production-tracker": (Rule(pattern="*", action="allow", bare=True),),
+    }
+    source = Ruleset(source="magy.toml", keys=rules)
+
+    def decided(tool: str) -> str:
+        facts = Facts(resources=(Resource(kind="net", subject=f"{tool}@1"),))
+        return decide(facts, tool, "exec", [source]).action
+
+    assert decided("mcp__production-tracker__get") == "allow"
+    assert decided("mcp__production-tracker__delete_all") == "deny", "whatever is longer"
+    assert decided("mcp__production-tracker__DELETE_all") == "deny"
+    assert decided("mcp__Production-Tracker__get") == "ask"
+
+
+def test_values_that_come_from_variables_are_shown_nowhere() -> None:
+    server = McpServer(command="serve", args=["--token", "${TOKEN}", "--home", "${HOME}"])
+    found = usable("a", server, {"TOKEN": "s3cr3t/w+", "HOME": "/home/ann"})
+    assert found.args == ["--token", "s3cr3t/w+", "--home", "/home/ann"]
+    assert "s3cr3t" not in found.starts and set(hidden(found)) == {"s3cr3t/w+"}
+
+
+@pytest.mark.parametrize(
+    ("value", "is_hidden"),
+    [
+        ("/usr/share/x", False), ("~/cache", False), ("localhost:8080", False),
+        ("https://example.org/mcp", False), ("/base64slash+secret==", True), (".dotsecret", True),
+        ("~tilde9secret", True), ("admin:12345678", True), ("https://ann:pw@example.org", True),
+        ("https://hooks.example.org/services/T00000000/B0123456789abcdefghij", True),
+    ],
+)  # fmt: skip
+def test_what_is_no_place_is_hidden(value: str, is_hidden: bool) -> None:
+    assert bool(set(hidden(McpServer(command="x", env={"A": value})))) is is_hidden

@@ -197,6 +197,13 @@ async def test_an_edit_is_made_with_its_proof_or_not_at_all(magy: Magy) -> None:
         assert "a rule says no" in said and not (magy.root / ".env").exists()
         said = await one.refused("edit_apply", text="A=1\n", format="whole", path="../out")
         assert "is not in" in said
+        (magy.root / ".env").write_text("K=s3cr3t\n")
+        for text in ("x\n", "K=s3cr3t\n"):
+            whole = {"text": text, "format": "whole", "path": ".env", "check": True}
+            said = await one.refused("edit_apply", **whole)
+            assert "a rule says no" in said and "s3cr3t" not in said
+        wrong = block.replace("app.py", ".env").replace("hello", "K=s3")
+        assert "a rule says no" in await one.refused("edit_apply", text=wrong, check=True)
     async with agent(magy) as one:
         other = block.replace("hello", "hi").replace("'hi'\n>>>", "'hey'\n>>>")
         assert "a person must allow it" in await one.refused("edit_apply", text=other)

@@ -49,7 +49,8 @@ def is_key(key: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def covers(pattern: str, name: str) -> bool:
-    """Returns whether a key or an entry of an agent's `tools` is for the tool of this name."""
+    """Returns whether a key or an entry of an agent's `tools` is for the tool of this name, letter
+    by letter."""
     if not pattern.startswith(PREFIX):
         return False
     return pattern == name or (
@@ -60,10 +61,12 @@ def covers(pattern: str, name: str) -> bool:
 
 
 def keys_for(name: str, keys: Iterable[str]) -> list[str]:
-    """Returns those of the permission keys that are for this tool, but for its own: the longest
-    pattern first."""
-    found = (key for key in keys if key != name and covers(key, name))
-    return sorted(found, key=lambda key: (-len(key), key))
+    """Returns those of the permission keys that are for this tool, but for its own, if upper and
+    lower case do not matter: those that speak of tools before those of whole servers, then the
+    longest pattern first."""
+    folded = name.lower()
+    found = (key for key in keys if key != name and covers(key.lower(), folded))
+    return sorted(found, key=lambda key: ("__" not in key.removeprefix(PREFIX), -len(key), key))
 
 
 def fingerprint(tool: Mapping[str, Any]) -> str:

@@ -18,6 +18,11 @@ from magy_server.core.values import Value
 from magy_server.regex import regex
 
 _VARIABLE = regex(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<other>[^}]*))?\}")
+_PLACE = regex(
+    r"(?:~|\.\.?)?(?:/[\w. -]{1,30})+/?|\.\.?|~|/"  # a path of short parts
+    r"|[\w.-]+:\d{1,5}"  # host and port
+    r"|\w+://[\w.:-]+(?:/[\w.-]{1,16})*/?"  # an address without a user, a query, a long part
+)
 _STARTED = ("command", "args", "env", "cwd", "url", "headers")
 """What says how a server is reached."""
 
@@ -62,6 +67,20 @@ class McpServer(Value):
         return self.url or " ".join([self.command, *self.args])
 
 
+class Usable(McpServer):
+    """A server with its variables filled in. `filled`: their values in its command, arguments and
+    address."""
+
+    filled: tuple[str, ...] = ()
+
+    @property
+    def starts(self) -> str:
+        text = super().starts
+        for value in self.filled:
+            text = text.replace(value, "…")
+        return text
+
+
 Servers = Mapping[str, McpServer]
 
 
@@ -71,7 +90,7 @@ def says_how(table: Mapping[str, Any]) -> bool:
     return any(key in table for key in ("command", "url"))
 
 
-def usable(name: str, server: McpServer, environ: Mapping[str, str]) -> McpServer:
+def usable(name: str, server: McpServer, environ: Mapping[str, str]) -> Usable:
     """Returns the server with its variables filled in. Raises InvalidConfig with what is wrong."""
     if not SERVER.fullmatch(name):
         raise InvalidConfig(
@@ -93,7 +112,9 @@ def usable(name: str, server: McpServer, environ: Mapping[str, str]) -> McpServe
             f"there is no variable {names} in Magy's environment; set it, or write "
             f"${{{missing[0]}:-VALUE}}."
         )
-    return server.model_copy(update=given)
+    shown = " ".join([server.command, *server.args, server.url])
+    found = (environ.get(match["name"], "") for match in _VARIABLE.finditer(shown))
+    return Usable(**{**server.model_dump(), **given}, filled=tuple(filter(None, found)))
 
 
 def _filled(value: Any, environ: Mapping[str, str], missing: list[str]) -> Any:
@@ -115,8 +136,9 @@ def _filled(value: Any, environ: Mapping[str, str], missing: list[str]) -> Any:
 def hidden(server: McpServer) -> Iterator[str]:
     """The values of a usable server that nothing may show: of its variables, and of its headers,
     also word by word (`Bearer KEY`). What names a place stands in too many texts."""
-    for value in (*server.env.values(), *server.headers.values()):
-        if not re.match(r"[/~.]|\w+:\d*$", value) and ("://" not in value or "@" in value):
+    filled = server.filled if isinstance(server, Usable) else ()
+    for value in (*server.env.values(), *server.headers.values(), *filled):
+        if not _PLACE.fullmatch(value):
             yield from {value, *value.split()}
 
 
