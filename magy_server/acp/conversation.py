@@ -22,8 +22,8 @@ SHOWN = 8_000
 """Characters of what a running command has written that are shown while it runs."""
 STATUS = {"cancelled": "failed"}
 """Version 1 knows no calls that were cancelled."""
-COMPACTED = "compaction"
-"""Stands for a prompt that only asks to compact the conversation."""
+COMPACTION = "compaction/"
+"""Begins the name of a prompt that only asks to compact the conversation."""
 
 
 class TurnFailed(MagyError):
@@ -57,6 +57,12 @@ class Conversation:
         self._used: Counter[str] = Counter()
         self._window = 0
         self._cost = 0.0
+
+    def forget(self) -> None:
+        """The client is told everything from the beginning."""
+        for known in (self.own, self._admitted, self._texts, self._again, self._calls,
+                      self._outputs, self._used):  # fmt: skip
+            known.clear()
 
     def wait(self, message: str) -> asyncio.Future[Json]:
         """A future of the result of `session/prompt`. Raises TurnFailed."""
@@ -208,7 +214,8 @@ class Conversation:
             return []
         about = update.get("_meta", {}).get("magy", {})
         stop, said = update.get("stopReason", "end_turn"), about.get("message", "")
-        ended, self._admitted = [*self._admitted, COMPACTED], set()
+        ended, self._admitted = [*self._admitted], set()
+        ended += [name for name in self.waiting if name.startswith(COMPACTION)]
         usage = {key: n for key, n in self._used.items() if key != "unreportedRequests"}
         self._used.clear()
         found: list[Json] = []

@@ -16,12 +16,14 @@ from magy_server import __version__
 from magy_server.acp import commands, mcp_servers, options, v1
 from magy_server.acp.connection import Connection
 from magy_server.acp.content import prompt
-from magy_server.acp.conversation import COMPACTED, Conversation
+from magy_server.acp.conversation import COMPACTION, Conversation
 from magy_server.acp.options import Json
 from magy_server.acp.permission import asking as asked_of
 from magy_server.acp.shapes import read
+from magy_server.core.agents import tree
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
 from magy_server.jsonrpc.peer import Handler
+from magy_server.tasks import to_end
 
 if TYPE_CHECKING:
     from magy_server.acp.workspace import Workspace
@@ -36,6 +38,7 @@ Key = tuple[str | None, str]
 """A directory, and the MCP servers that the client wants there, as JSON."""
 PAGE = 200
 """Entries of a log that are read at once."""
+Begun = tuple[str, Awaitable[Json]]
 CLOSING = 10.0
 """Seconds in which a turn ends that is cancelled because its session is closed."""
 
@@ -159,6 +162,7 @@ class Door:
     async def _made(self, root: str | None, servers: Mapping[str, Json]) -> Workspace:
         from magy_server.acp.editor import AskedEditor
         from magy_server.acp.workspace import Workspace
+        from magy_server.engine.session import AT_WORK
         from magy_server.tools.files.paths import below
 
         editor = None
@@ -170,7 +174,7 @@ class Door:
 
             def owner(path: str) -> str | None:
                 inside = root is not None and below(root, path) is not None
-                return next(reversed(made.conversations), None) if inside else None
+                return made.asker(tree.root(AT_WORK.get())) if inside else None
 
             editor = AskedEditor(self._connection, owner, writes=self._writes)
         given = self._magy.get("settings")
@@ -202,6 +206,11 @@ class Door:
             )
         return await self._workspace(found["root"], named)
 
+    async def _reopened(self, asked: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> Workspace:
+        """A session that is open here stays in its engine. Raises as `_home`."""
+        home = await self._home(asked.session_id, asked.cwd, asked.mcp_servers)
+        return self._homes.get(asked.session_id, home)
+
     def _open(self, session_id: str) -> tuple[Workspace, Conversation]:
         """Raises NotFound."""
         home = self._homes.get(session_id)
@@ -227,27 +236,40 @@ class Door:
         """All that was said comes before the answer."""
         asked = read(v1.LoadSessionRequest, params, "session/load")
         _refuse_more(asked)
-        home = await self._home(asked.session_id, asked.cwd, asked.mcp_servers)
-        talk = self._converse(home, asked.session_id, [])
-        after, more = 0, True
-        while more:
-            page = await home.ask(
-                "session/events", sessionId=asked.session_id, after=after, limit=PAGE
-            )
-            for item in page["events"]:
-                after = item["seq"]
-                for update in talk.told(item["update"]):
-                    home.tell(asked.session_id, update)
-            more = page["more"]
-        await self._offer(home, asked.session_id)
-        return await self._attached(home, asked.session_id, {"seq": after})
+        home = await self._reopened(asked)
+        return await to_end(self._told(home, asked.session_id))
+
+    async def _told(self, home: Workspace, session_id: str) -> Json:
+        """From the beginning on, also in the middle of a turn: who waits for it goes on waiting."""
+        talk = home.conversations.get(session_id) or self._converse(home, session_id, [])
+        async with talk.arriving:
+            await home.ask("session/unsubscribe", sessionId=session_id)
+            home.forget(session_id)
+            talk.forget()
+            after, more = 0, True
+            while more:
+                here = {"sessionId": session_id, "after": after, "limit": PAGE}
+                page = await home.ask("session/events", **here)
+                for item in page["events"]:
+                    after = item["seq"]
+                    for update in talk.told(item["update"]):
+                        home.tell(session_id, update)
+                more = page["more"]
+            await self._offer(home, session_id)
+            return await self._attached(home, session_id, {"seq": after})
 
     async def _resume(self, params: Json) -> Json:
         asked = read(v1.ResumeSessionRequest, params, "session/resume")
         _refuse_more(asked)
-        home = await self._home(asked.session_id, asked.cwd, asked.mcp_servers)
-        self._converse(home, asked.session_id, [])
-        answer = await self._attached(home, asked.session_id, {"tail": 0})
+        home = await self._reopened(asked)
+        if asked.session_id in home.conversations:  # the client has all of it
+            answer = await self._state(home, asked.session_id)
+            found = await home.ask("interaction/list", sessionId=asked.session_id)
+            home.questions.leave(asked.session_id)
+            self._connection.spawn(_again(home, found["interactions"]))
+        else:
+            self._converse(home, asked.session_id, [])
+            answer = await self._attached(home, asked.session_id, {"tail": 0})
         self._connection.spawn(self._offer(home, asked.session_id))
         return answer
 
@@ -279,21 +301,27 @@ class Door:
     async def _close(self, params: Json) -> Json:
         asked = read(v1.CloseSessionRequest, params, "session/close")
         home, talk = self._open(asked.session_id)
-        ending = [*talk.waiting.values()]
-        async with talk.arriving:
-            await self._stop(home, talk)
-        if ending:
-            await asyncio.wait(ending, timeout=CLOSING)
+        await self._end(home, talk)
         await home.ask("session/close", sessionId=asked.session_id)
         self._leave(asked.session_id)
         return {}
 
     async def _delete(self, params: Json) -> Json:
         asked = read(v1.DeleteSessionRequest, params, "session/delete")
-        home = self._homes.get(asked.session_id) or await self._anywhere()
-        await home.ask("session/delete", sessionId=asked.session_id)
+        home = self._homes.get(asked.session_id)
+        if home:
+            await self._end(home, home.conversation(asked.session_id))
+        await (home or await self._anywhere()).ask("session/delete", sessionId=asked.session_id)
         self._leave(asked.session_id)
         return {}
+
+    async def _end(self, home: Workspace, talk: Conversation) -> None:
+        """Prompts that wait are answered before their session goes."""
+        async with talk.arriving:
+            ending = [*talk.waiting.values()]
+            await self._stop(home, talk)
+        if ending:
+            await asyncio.wait(ending, timeout=CLOSING)
 
     def _converse(self, home: Workspace, session_id: str, listed: options.Listed) -> Conversation:
         talk = self.conversation(session_id, home.root or "/", listed, notices=self._notices)
@@ -359,25 +387,35 @@ class Door:
         asked = read(v1.PromptRequest, params, "session/prompt")
         home, talk = self._open(asked.session_id)
         said = prompt(asked.prompt)
-        async with talk.arriving:
-            _, ended = await self._begun(home, talk, said)
+        _, ended = await self._begin(home, talk, said)
         try:
             return await asyncio.shield(ended)
         except asyncio.CancelledError:
             if not self._connection.ended.done():  # else the turn stays open, for who comes back
-                self._connection.spawn(self._cancelled(home, talk))
+                await to_end(self._cancelled(home, talk))  # after the answer nothing happens
             raise
 
-    async def _begun(
-        self, home: Workspace, talk: Conversation, said: list[Json]
-    ) -> tuple[str, Awaitable[Json]]:
+    async def _begin(self, home: Workspace, talk: Conversation, said: list[Json]) -> Begun:
         """The id of the message, and what waits for the end of its turn."""
+        async with talk.arriving:
+            try:
+                return await to_end(self._begun(home, talk, said))
+            except asyncio.CancelledError:
+                if not self._connection.ended.done():
+                    await to_end(self._stop(home, talk))
+                raise
+
+    async def _begun(self, home: Workspace, talk: Conversation, said: list[Json]) -> Begun:
+        from magy_server.engine.session import AT_WORK
+
+        AT_WORK.set(talk.id)
         message = str(uuid.uuid4())
         command = commands.of(said)
         if command and command.name == "compact":
-            ended = talk.wait(COMPACTED)
+            message = f"{COMPACTION}{message}"
+            ended = talk.wait(message)
             work = home.ask("session/compact", sessionId=talk.id, focus=command.rest)
-            await _unless_refused(talk, COMPACTED, work)
+            await _unless_refused(talk, message, work)
             return message, ended
         if command and command.agent:
             await commands.spawn(home, talk.id, command, said)

@@ -125,8 +125,7 @@ class Draft(Door):
         asked = read(v2.PromptRequest, params, "session/prompt")
         home, talk = self._open(asked.session_id)
         said = prompt(asked.prompt)
-        async with talk.arriving:
-            message, ended = await self._begun(home, talk, said)
+        message, ended = await self._begin(home, talk, said)
         self._connection.spawn(_over(ended))
         return {"messageId": message}
 

@@ -2,19 +2,23 @@
 
 Such a client does not say what is open, so that it is asked for each file: what it answers holds in
 the task that asked, and no longer. Whether an edit has arrived says only the text that it gives
-afterwards. Without `fs/*`, and where the client refuses, a file is what is on disk.
+afterwards. A file is what is on disk without `fs/*`, and where the client says that it has no such
+file. Any other error may hide what nobody has saved: then the file is left alone.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from weakref import WeakKeyDictionary
 
 from magy_server.acp import v1
+from magy_server.acp.connection import RESOURCE_NOT_FOUND
 from magy_server.acp.options import Json
 from magy_server.acp.shapes import read
 from magy_server.api.places import uri_of
+from magy_server.api.wire.codes import METHOD_NOT_FOUND
 from magy_server.core.errors import (
     EditorError,
     EditRefused,
@@ -28,12 +32,18 @@ from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.text import plain
 from magy_server.jsonrpc.peer import ClientError, Peer
+from magy_server.tools.files.encodings import text_of
 
 READ, WRITE = "fs/read_text_file", "fs/write_text_file"
+LOST = "\ufffd"
+"""Stands for what was not text to the editor that read it."""
 ANSWER = 30.0
 """Seconds in which a client reads or writes a file."""
+HAS_NONE = frozenset((METHOD_NOT_FOUND, RESOURCE_NOT_FOUND))
+"""The errors with which a client says that it does not have a file."""
 Owner = Callable[[str], str | None]
-"""(path) -> the session to name when the client is asked for a file there; None: there is none."""
+"""(path) -> the session to name when the client is asked for a file there; None: its files are not
+the client's. Raises EditorError: the client does not have the session that works there."""
 
 
 class AskedEditor(NoEditor):
@@ -64,7 +74,10 @@ class AskedEditor(NoEditor):
     async def apply(self, buffer: Buffer, changes: Sequence[TextChange], label: str) -> Buffer:
         """Raises EditRefused (nothing changed) or EditUnverified."""
         path, known = buffer.path, self._known()
-        now = await self._text(path)
+        try:
+            now = await self._text(path)
+        except EditorError as error:
+            raise EditRefused(f"{error.message} {path} may have other text there.") from error
         if now != buffer.text:
             known.pop(path, None)
             raise EditRefused(
@@ -101,17 +114,28 @@ class AskedEditor(NoEditor):
     async def _text(self, path: str) -> str | None:
         """What the client shows of the file; None where it has none. A text that only lacks the
         last line end is that on disk: editors count lines, not their ends. Raises EditorError: the
-        client does not answer, and may have what nobody has saved."""
+        client gives no text, and may have what nobody has saved."""
         params = self._named(path)
-        if params is None or (on_disk := await asyncio.to_thread(_on_disk, path)) is None:
+        if params is None:
+            return None
+        missing, on_disk = await asyncio.to_thread(_looked, path)
+        if on_disk is None:
             return None
         try:
             answer = await self._peer.request(READ, params, ANSWER)
             content = read(v1.ReadTextFileResponse, answer if answer else {}, READ).content
-        except (ClientError, InvalidRequest):
-            return None
+        except ClientError as error:
+            if missing or error.code in HAS_NONE:
+                return None
+            raise
+        except InvalidRequest as error:
+            raise EditorError(f"The editor gave no text: {error.message}") from error
+        if LOST in content and LOST not in on_disk:
+            raise EditorError("The editor cannot read the encoding of this file.")
         if f"{content}\n" == plain(on_disk):
             content = on_disk
+        if missing and not content:  # an editor may show what is not there as empty
+            return None
         closed = not self._writes and content == on_disk
         return None if closed else content
 
@@ -144,8 +168,22 @@ def _alike(text: str) -> str:
 
 def _on_disk(path: str) -> str | None:
     """The text; None for what is none, or is not there."""
+    missing, text = _looked(path)
+    return None if missing else text
+
+
+def _looked(path: str) -> tuple[bool, str | None]:
+    """Whether there is nothing at this path, and the text there: None of a directory, of binary
+    data, and of what cannot be read."""
+    if not os.path.lexists(path):
+        return True, ""
     try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError):
-        return None
+        with open(path, "rb", opener=_plain) as file:
+            return False, text_of(file.read())
+    except OSError:
+        return False, None
+
+
+def _plain(path: str, flags: int) -> int:
+    """Opens a pipe without waiting for who writes to it."""
+    return os.open(path, flags | os.O_NONBLOCK)

@@ -1,12 +1,14 @@
 """Permission is asked of an ACP client by a request, and is kept as an event all the same.
 
 A request that nobody answers leaves its question open in the log: it is asked again when the client
-comes back, and taken away when somebody answers elsewhere. A listener of the engine.
+comes back, and taken away when somebody answers elsewhere. An answer that is none counts as no. A
+listener of the engine.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,13 +19,14 @@ from magy_server.api.children.present import looked_up
 from magy_server.api.service import Service
 from magy_server.api.wire import sessions as wire
 from magy_server.core.agents import tree
-from magy_server.core.errors import EditorError, MagyError
+from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Answered, Asked, Ended, Entry, Finished, Resumed
 from magy_server.core.state.state import State
 from magy_server.core.summary import question_of
 from magy_server.engine import trees
-from magy_server.jsonrpc.peer import Peer
+from magy_server.jsonrpc.peer import ClientError, NotAnswered, Peer
 
+LOG = logging.getLogger(__name__)
 METHOD = "session/request_permission"
 SCOPES = {"once": "once", "session": "session", "project": "project", "refuse": "once"}
 """By option, how long an answer holds."""
@@ -97,25 +100,43 @@ class Questions:
         await self._ask(question)
 
     async def _ask(self, question: wire.Interaction) -> None:
+        id = question.interaction_id
         try:
-            given = await self._peer.request(METHOD, self._parameters(question))
-            answer = read(v1.RequestPermissionResponse, given if given else {}, METHOD)
-        except (EditorError, MagyError):
+            option, reason = await self._asked(question)
+        except NotAnswered:
             return  # it stays open
         finally:
-            self._asking.pop(question.interaction_id, None)
-        outcome = answer.outcome
-        if isinstance(outcome, v1.SelectedPermissionOutcome) and outcome.option_id in SCOPES:
-            await self._answer(question, outcome.option_id)
+            if self._asking.get(id) is asyncio.current_task():  # else it is asked anew by now
+                del self._asking[id]
+        if reason:
+            LOG.warning("Question %s is answered with no: %s", id, reason)
+        await self._answer(question, option, reason)
 
-    async def _answer(self, question: wire.Interaction, option: str) -> None:
+    async def _asked(self, question: wire.Interaction) -> tuple[str, str]:
+        """The option that the client chose. Without a usable answer nobody would know that the
+        turn waits: that is a refusal, and the second value says why. Raises NotAnswered."""
+        try:
+            given = await self._peer.request(METHOD, self._parameters(question))
+            outcome = read(v1.RequestPermissionResponse, given if given else {}, METHOD).outcome
+        except ClientError as error:
+            return "refuse", f"Nobody could be asked. {error.message}"
+        except InvalidRequest as error:
+            return "refuse", f"The editor's answer cannot be understood. {error.message}"
+        if not isinstance(outcome, v1.SelectedPermissionOutcome):
+            return "refuse", "The question was dismissed in the editor."
+        if outcome.option_id not in SCOPES:
+            known = ", ".join(SCOPES)
+            return "refuse", f"The editor chose {outcome.option_id!r}, which is none of {known}."
+        return outcome.option_id, ""
+
+    async def _answer(self, question: wire.Interaction, option: str, reason: str) -> None:
         assert self._service is not None
         scope: Any = SCOPES[option]
         await self._service.answer(
             question.session_id,
             question.interaction_id,
             allow=option != "refuse",
-            reason="",
+            reason=reason,
             scope=scope,
             by=self._client,
         )

@@ -23,7 +23,7 @@ from magy_server.api.wire.methods import Handler, handlers
 from magy_server.config.trust import Trust
 from magy_server.core.agents import tree
 from magy_server.core.agents.tree import Stream, id_of
-from magy_server.core.errors import MagyError, NotFound
+from magy_server.core.errors import EditorError, MagyError, NotFound
 from magy_server.jsonrpc.outbox import Outbox
 from magy_server.jsonrpc.peer import MethodNotFound, Peer
 
@@ -129,7 +129,6 @@ class Workspace:
         self._stack.push_async_callback(magy.close)
         magy.begin()
         self.verbs = handlers(magy.verbs(), magy.sessions.made)
-        self._peer.spawn(service.resume_all(roots))
         return self.verbs
 
     def _connected(
@@ -165,7 +164,12 @@ class Workspace:
 
     def leave(self, session_id: str) -> None:
         """The client does not have this session any more."""
-        self.conversations.pop(session_id, None)
+        if talk := self.conversations.pop(session_id, None):
+            talk.stop("The session was closed.")
+        self.forget(session_id)
+
+    def forget(self, session_id: str) -> None:
+        """The client has seen nothing of its questions and children."""
         self.questions.leave(session_id)
         for child in [one for one in self._children if tree.root(one) == session_id]:
             del self._children[child]
@@ -180,6 +184,15 @@ class Workspace:
         elif method == "magy/session/unsubscribe":
             self.subscribed.discard(str(params.get("sessionId")))
         return await self.verbs[method](params)
+
+    def asker(self, session_id: str) -> str | None:
+        """The session by which to ask the client for a file: the one that works ("": none does),
+        else the one opened last. Raises EditorError."""
+        if session_id and session_id not in self.conversations:
+            raise EditorError(
+                f"Session {session_id!r} is not open in the editor, which cannot be asked for it."
+            )
+        return session_id or next(reversed(self.conversations), None)
 
     def open(self, talk: Conversation) -> None:
         """The client has this session from now on. Whoever opens one means to talk to a model."""

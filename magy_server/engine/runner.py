@@ -30,7 +30,7 @@ from magy_server.engine.feature_ports import Features
 from magy_server.engine.loaded_sessions import LoadedSessions
 from magy_server.engine.log import Write
 from magy_server.engine.perform import Performer
-from magy_server.engine.session import Session
+from magy_server.engine.session import AT_WORK, Session
 from magy_server.engine.trees import is_child
 from magy_server.engine.turn import run
 from magy_server.engine.world import World
@@ -126,6 +126,7 @@ class Runner:
 
     async def _supervise(self, session: Session) -> None:
         """A session's failure becomes the end of its turn; its siblings live on."""
+        AT_WORK.set(session.id)
         try:
             while await self._run(session):
                 pass

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import field
 from typing import Any
 
@@ -25,6 +26,8 @@ from magy_server.engine.log import Companion, Decide, Log
 from magy_server.engine.streaming import Partial, Streaming
 from magy_server.tasks import Tasks, logged
 
+AT_WORK: ContextVar[str] = ContextVar("AT_WORK", default="")
+"""The id of the session that the running task works for; "": for none, or for several."""
 Listener = Callable[[State, Sequence[Entry]], None]
 """Of `News.appended`."""
 

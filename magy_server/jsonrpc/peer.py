@@ -52,6 +52,7 @@ class ClientError(EditorError):
 
     def __init__(self, method: str, code: int, message: str) -> None:
         super().__init__(f"The editor could not do {method}: {message} (code {code}).")
+        self.code = code
 
 
 class NotAnswered(EditorError):

@@ -43,6 +43,8 @@ class AcpClient:
             "fs/write_text_file": self._write_file,
         }
         self._ids = itertools.count(1)
+        self.last = 0
+        """The id of the last request."""
         self._answers: dict[Any, asyncio.Future[Any]] = {}
         self._changed = asyncio.Condition()
         self._ended = False
@@ -59,7 +61,7 @@ class AcpClient:
         self.send({"method": method, "params": params})
 
     def begin(self, method: str, params: Any = None) -> asyncio.Future[Any]:
-        id = next(self._ids)
+        id = self.last = next(self._ids)
         future = self._answers[id] = asyncio.get_running_loop().create_future()
         self.send({"id": id, "method": method, "params": {} if params is None else params})
         return future

@@ -13,7 +13,7 @@ from magy_server.api.wire.methods import CLIENT_TO_SERVER
 from tests.lsp.client import RpcError
 from tests.lsp.fuzz import BASE, Hostile
 
-from .harness import FS, GONE, client
+from .harness import GONE, client
 from .test_turn import EDIT
 
 METHODS = [
@@ -112,34 +112,6 @@ async def test_sloppy_capabilities_count_as_left_out(root: Path, state: Path) ->
         assert (await one.turn(await one.new(), "Hello?"))["stopReason"] == "end_turn"
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        None, 7, [], {}, {"outcome": None}, {"outcome": {"outcome": "selected"}},
-        {"outcome": {"outcome": "selected", "optionId": "everything"}},
-        {"outcome": {"outcome": "cancelled"}},
-    ],
-)  # fmt: skip
-async def test_an_answer_that_is_none_leaves_the_question_open(
-    root: Path, state: Path, answer: Any
-) -> None:
-    async with client(root, state, EDIT) as one:
-        one.handlers["session/request_permission"] = lambda params: answer
-        await one.initialize()
-        session = await one.new()
-        prompt = one.ask(session, "be polite")
-        await one.until(lambda: one.asked("session/request_permission"))
-        listed = await one.request("_magy/interaction/list", sessionId=session)
-        (question,) = listed["interactions"]
-        assert "hello" in (root / "app.py").read_text()
-        await one.request(
-            "_magy/interaction/respond", sessionId=session, outcome="allow",
-            interactionId=question["interactionId"],
-        )  # fmt: skip
-        assert (await prompt)["stopReason"] == "end_turn"
-        assert "good morning" in (root / "app.py").read_text()
-
-
 async def test_an_answer_twice_and_late_changes_nothing(root: Path, state: Path) -> None:
     async with client(root, state, EDIT) as one:
         one.handlers["session/request_permission"] = lambda params: GONE
@@ -155,11 +127,3 @@ async def test_an_answer_twice_and_late_changes_nothing(root: Path, state: Path)
         one.send({"id": asked["id"], "error": {"code": 1, "message": "late"}})
         one.send({"id": "never-asked", "result": {}})
         assert await one.request("session/list")
-
-
-async def test_a_wrong_answer_about_a_file_is_none(root: Path, state: Path) -> None:
-    async with client(root, state, EDIT) as one:
-        one.handlers["fs/read_text_file"] = lambda params: {"content": 7}
-        await one.initialize(**FS)
-        assert (await one.turn(await one.new(), "be polite"))["stopReason"] == "end_turn"
-        assert "good morning" in (root / "app.py").read_text()

@@ -98,9 +98,7 @@ async def test_what_the_person_typed_meanwhile_stays(root: Path, state: Path) ->
         assert one.files[path] == "# typed\n" + UNSAVED.replace("'hello'", "'good morning'")
 
 
-@pytest.mark.parametrize("refuses", ["fs/read_text_file", "fs/write_text_file"])
-async def test_an_editor_that_refuses(root: Path, state: Path, refuses: str) -> None:
-    """Who does not let Magy read has what is on disk; who does not let it write, keeps its text."""
+async def test_an_editor_that_refuses_to_write_keeps_its_text(root: Path, state: Path) -> None:
     path = str(root / "app.py")
     async with client(root, state, EDIT) as one:
         one.files[path] = UNSAVED
@@ -108,17 +106,13 @@ async def test_an_editor_that_refuses(root: Path, state: Path, refuses: str) -> 
         def refuse(params: dict[str, Any]) -> Any:
             raise RpcError({"code": -32603, "message": "not here"})
 
-        one.handlers[refuses] = refuse
+        one.handlers["fs/write_text_file"] = refuse
         await one.initialize(**FS)
         session = await one.new()
         assert (await one.turn(session, "be polite"))["stopReason"] == "end_turn"
-        on_disk = (root / "app.py").read_text()
         assert one.files[path] == UNSAVED
-        if refuses == "fs/read_text_file":
-            assert "good morning" in on_disk and not one.asked("fs/write_text_file")
-        else:
-            assert "good morning" not in on_disk
-            assert "not here" in said_of_calls(one)
+        assert "good morning" not in (root / "app.py").read_text()
+        assert "not here" in said_of_calls(one)
 
 
 async def test_an_editor_that_only_reads(root: Path, state: Path) -> None:
