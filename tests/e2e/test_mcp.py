@@ -147,7 +147,7 @@ async def test_rules_name_tools_servers_and_patterns(root: Path, state: Path) ->
         await one.ask("Try", "p1")
         await finished(one, server, done + 2)
         assert "delete everything" in results(server)["c1"]
-        assert "There is no tool 'mcp__rude__die'" in results(server)["c2"]
+        assert "'mcp__rude__die' is switched off here" in results(server)["c2"]
 
 
 async def test_what_a_server_says_is_no_part_of_the_prompt(root: Path, state: Path) -> None:

@@ -86,7 +86,7 @@ async def test_a_denied_tool_is_not_offered_and_not_run(
         await one.turn("Run it")
         tools = offered(server.asked[0])
         assert "bash" not in tools and {"read_file", "edit_file"} <= tools
-        assert "There is no tool 'bash'" in one.outputs()[0]
+        assert "The tool 'bash' is switched off here" in one.outputs()[0]
         assert not (root / "made").exists()
 
 

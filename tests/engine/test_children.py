@@ -361,6 +361,7 @@ async def test_questions_are_counted_upwards(tmp_path: Path) -> None:
         await spawn(one, text="work", key="a")
         await spawn(one, "s/a", text="make", key="b")
         await one.until("s/a/b", lambda s: s.questions)
+        await one.until("s/a", lambda s: s.turn is None and not s.queue.waiting)
         info = await children(one).info("s/a")
         assert (info.questions, info.status) == (1, "completed")
         info = await children(one).info("s/a/b")
