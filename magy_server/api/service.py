@@ -151,6 +151,7 @@ class Service:
                 await self.world.store.append([batch])
             except Conflict:  # somebody else has made it meanwhile
                 LOG.debug("%s was made at the same time", new)
+            trees.forked(self.world.bus, (await self.loaded.session(new)).state)
         made = await self.loaded.session(new)
         refuse_other_fork(made.state, session_id, seq)
         return made

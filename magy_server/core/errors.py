@@ -14,7 +14,8 @@ MagyError
 ├── ProviderError        a model request failed
 ├── OverBudget           a model request might take more than is left to its run
 ├── ToolError            a tool's answer to the model: why it did not do it
-│   └── ProposedElsewhere  another session proposes for the same file
+│   ├── ProposedElsewhere  another session proposes for the same file
+│   └── Undecodable      the bytes of a file are no text
 └── EditorError          the editor could not or would not apply an edit
     ├── EditRefused      it said no; nothing changed
     └── EditUnverified   it said yes, but what it then sent is not what was asked
@@ -133,6 +134,10 @@ class ToolError(MagyError):
     itself from it."""
 
     reason = "tool"
+
+
+class Undecodable(ToolError):
+    """The bytes of a file are no text, or damaged text."""
 
 
 class ProposedElsewhere(ToolError):

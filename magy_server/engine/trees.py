@@ -175,13 +175,21 @@ def say_deleted(bus: Bus, info: StreamInfo) -> None:
 
 CHANGED = "session/changed"
 """Where it is said that a session looks different in a list, or has other open questions:
-{"session": its id, "root": that of its workspace or null, "by": the process that appended,
-"asked": whether there are new questions, "resolved": ids of questions that are none any more}."""
+{"session": its id, "root": that of its workspace or null, "by": the process whose listeners heard
+of it already ("" if none did), "asked": whether there are new questions, "resolved": ids of
+questions that are none any more}."""
 
 
 def is_listed(event: Event) -> bool:
     """Whether the session's row in a list looks different after it."""
     return isinstance(event, Opened | Configured | Admitted | Asked | Answered | Ended)
+
+
+def forked(bus: Bus, state: State) -> None:
+    """Says so of a session whose log was copied: of that no listener hears."""
+    bus.publish(CHANGED, {
+        "session": state.id, "root": state.root, "by": "", "asked": False, "resolved": [],
+    })  # fmt: skip
 
 
 class Herald:

@@ -380,3 +380,27 @@ async def test_a_move_keeps_the_mode(root: Path, state: Path, way: str) -> None:
         else:
             await reject(one, root / "b.txt")
         assert modes(root) == {"a.txt": 0o600}
+
+
+@pytest.mark.parametrize("before", [b"\x00\x01\xff", TEXT.encode()])
+async def test_what_is_shown_of_a_file_that_is_no_text_does_not_count(
+    root: Path, state: Path, before: bytes
+) -> None:
+    """It was none before, or is none any more; the person's bytes come back whole, and go again."""
+    a = root / "a.txt"
+    a.write_bytes(before)
+    git(root)
+    command = {"command": "head -c 4 /dev/zero > a.txt"}
+    script = f"call: bash {json.dumps(command)}\n{END}"
+    async with person(root, state, script, settings=PATCHES) as one:
+        one.editor.open(a, before.decode("utf-8", "replace"))
+        await one.new()
+        await one.request("session/set_config_option", configId="bypass", value="on")
+        await one.turn("Go")
+        assert await listed(one) == {"a.txt": "modified"}
+        done = await reject(one, a)
+        assert a.read_bytes() == before
+        await review(one, "undo", decisionId=done["decisionId"], uri=a.as_uri(), requestKey="u")
+        assert a.read_bytes() == bytes(4)
+        assert (await restore(one, "r1", turnId="p1")) == {"a.txt": ("change", "")}
+        assert a.read_bytes() == before

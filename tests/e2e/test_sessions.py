@@ -119,6 +119,8 @@ async def test_fork_and_exact_replay(root: Path, state: Path) -> None:
         first_end = max(u["_meta"]["magy"]["seq"] for u in one.updates("state_update"))
         await one.turn("say 2.", "p2")
         await one.request("session/fork", newSessionId="s2", seq=first_end)
+        listed = {"sessionId": "s2"}
+        assert await one.client.wait_for("magy/session/listChanged", listed.__eq__)
         await one.request("session/subscribe", sessionId="s2")
         prompt = [{"type": "text", "text": "say 3."}]
         await one.request("session/prompt", sessionId="s2", messageId="p3", prompt=prompt)

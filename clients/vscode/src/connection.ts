@@ -1,15 +1,13 @@
 import type { ChildProcess } from "node:child_process";
 import * as vscode from "vscode";
-import {
-  type ApplyWorkspaceEditParams,
-  type ApplyWorkspaceEditResult,
-  CloseAction,
-  ErrorAction,
-  ErrorCodes,
+// Only the types: the library is most of what this extension loads, and is loaded while the server
+// starts, so that VS Code does not wait for it.
+import type * as Library from "vscode-languageclient/node";
+import type {
+  ApplyWorkspaceEditParams,
+  ApplyWorkspaceEditResult,
   LanguageClient,
-  type LanguageClientOptions,
-  ResponseError,
-  RevealOutputChannelOn,
+  LanguageClientOptions,
 } from "vscode-languageclient/node";
 import {
   type Announcement,
@@ -79,12 +77,6 @@ const LONG: ReadonlySet<string> = new Set([
   "magy/session/summarize",
 ]);
 
-/** What the language client says of requests that were open, or came, when the server was gone. */
-const LOST: ReadonlySet<number> = new Set([
-  ErrorCodes.PendingResponseRejected,
-  ErrorCodes.ConnectionInactive,
-]);
-
 const plainly: Applying = (params, next) => next(params);
 
 /** Milliseconds that a server has to answer `initialize`; it does so before it loads anything. */
@@ -93,9 +85,13 @@ const STARTING = 60_000;
 /** Milliseconds that a server which was asked to end may take, with the commands that it runs. */
 const ENDING = 5_000;
 
+function ended(process: ChildProcess): boolean {
+  return process.exitCode !== null || process.signalCode !== null;
+}
+
 /** Waits for the end of a process, and kills it when that is late. */
 async function gone(process: ChildProcess, patience: number): Promise<void> {
-  if (process.exitCode !== null || process.signalCode !== null) return;
+  if (ended(process)) return;
   await new Promise<void>((resolve) => {
     const late = setTimeout(() => process.kill("SIGKILL"), patience);
     process.once("exit", () => {
@@ -108,6 +104,7 @@ async function gone(process: ChildProcess, patience: number): Promise<void> {
 /** The connection to the one server of this window. Handlers outlive restarts. */
 export class Connection implements vscode.Disposable {
   private client: LanguageClient | undefined;
+  private library: typeof Library | undefined;
   private process: ChildProcess | undefined;
   private starting: Promise<void> | undefined;
   private stopping = false;
@@ -249,14 +246,8 @@ export class Connection implements vscode.Disposable {
   private async begin(): Promise<void> {
     this.become("starting");
     let process: ChildProcess | undefined;
-    const client = new LanguageClient(
-      "magy",
-      "Magy",
-      () =>
-        process ? Promise.resolve(process) : Promise.reject(new ServerGone("No server was started.")),
-      this.options(await this.launcher.announce(this.offers())),
-    );
     try {
+      const announcement = await this.launcher.announce(this.offers());
       const launched = await this.launcher.launch();
       if ("missing" in launched) {
         this.ending = launched.missing;
@@ -264,15 +255,18 @@ export class Connection implements vscode.Disposable {
         throw new ServerGone(this.ending);
       }
       process = launched;
-      this.follow(launched, client);
       this.process = launched;
+      this.follow(launched);
+      const client = await this.make(launched, announcement);
       this.client = client;
       this.listen(client);
+      // Of a process that has ended, the library would wait for an answer.
+      if (ended(launched)) throw new ServerGone("It ended at once.");
       await client.start();
     } catch (error) {
       if (error instanceof ServerGone && this.now === "missing") throw error;
       const why = error instanceof Error ? error.message : String(error);
-      this.died(client, `Magy's server could not start: ${why}`);
+      this.died(process, `Magy's server could not start: ${why}`);
       throw new ServerGone(this.ending);
     }
     const { version = "of unknown version" } = this.about ?? {};
@@ -280,11 +274,17 @@ export class Connection implements vscode.Disposable {
     this.become("running");
   }
 
+  private async make(process: ChildProcess, announcement: Announcement): Promise<LanguageClient> {
+    this.library ??= await import("vscode-languageclient/node");
+    const options = this.options(this.library, announcement);
+    return new this.library.LanguageClient("magy", "Magy", () => Promise.resolve(process), options);
+  }
+
   /** Notices that the process ends, or that it does not begin to answer. */
-  private follow(process: ChildProcess, client: LanguageClient): void {
+  private follow(process: ChildProcess): void {
     const late = setTimeout(() => {
       if (this.now !== "starting") return;
-      this.died(client, `Magy's server has said nothing for ${STARTING / 1000} s.`);
+      this.died(process, `Magy's server has said nothing for ${STARTING / 1000} s.`);
       process.kill("SIGKILL");
     }, STARTING);
     process.once("exit", (code, signal) => {
@@ -292,7 +292,7 @@ export class Connection implements vscode.Disposable {
       const how = signal ?? `status ${code}`;
       this.log.info(`The server, process ${process.pid}, ended (${how}).`);
       const when = this.now === "starting" ? "as it started" : "unexpectedly";
-      this.died(client, `Magy's server ended ${when} (${how}).`);
+      this.died(process, `Magy's server ended ${when} (${how}).`);
     });
   }
 
@@ -302,17 +302,17 @@ export class Connection implements vscode.Disposable {
     return Object.fromEntries(names.map((name) => [name.replace("magy/editor/", ""), true]));
   }
 
-  private options(announcement: Announcement): LanguageClientOptions {
+  private options(library: typeof Library, announcement: Announcement): LanguageClientOptions {
     return {
       documentSelector: [{ scheme: "file" }],
       initializationOptions: { magy: announcement },
       outputChannel: this.log,
-      revealOutputChannelOn: RevealOutputChannelOn.Never,
+      revealOutputChannelOn: library.RevealOutputChannelOn.Never,
       initializationFailedHandler: () => false,
       connectionOptions: { maxRestartCount: 0 },
       errorHandler: {
-        error: () => ({ action: ErrorAction.Continue, handled: true }),
-        closed: () => ({ action: CloseAction.DoNotRestart, handled: true }),
+        error: () => ({ action: library.ErrorAction.Continue, handled: true }),
+        closed: () => ({ action: library.CloseAction.DoNotRestart, handled: true }),
       },
       middleware: {
         workspace: {
@@ -342,19 +342,20 @@ export class Connection implements vscode.Disposable {
       client.onRequest(name, async (params: never, token: vscode.CancellationToken) => {
         const answerer = this.answerers.get(name);
         if (answerer) return answerer(params, token);
-        return new ResponseError(-32601, `VS Code does not offer ${name}`);
+        throw new Error(`VS Code does not offer ${name}`);
       });
     }
   }
 
-  private died(client: LanguageClient, why: string): void {
+  private died(process: ChildProcess | undefined, why: string): void {
     if (this.stopping || this.now === "dead") return;
-    if (this.client !== client && this.now !== "starting") return;
+    if (this.process !== process && this.now !== "starting") return;
+    const { client } = this;
     this.client = undefined;
     this.process = undefined;
     this.ending = why;
     this.become("dead");
-    client.dispose().catch(() => undefined);
+    client?.dispose().catch(() => undefined);
   }
 
   /** Notices when the server does not answer for long. */
@@ -374,12 +375,16 @@ export class Connection implements vscode.Disposable {
 
   private said(error: unknown, client: LanguageClient, token?: vscode.CancellationToken): Error {
     if (token?.isCancellationRequested) return new vscode.CancellationError();
-    if (this.client !== client || (error instanceof ResponseError && LOST.has(error.code))) {
+    const { ErrorCodes, ResponseError } = this.library ?? {};
+    const answer = ResponseError && error instanceof ResponseError ? error : undefined;
+    // What the library says of requests that were open, or came, when the server was gone.
+    const lost = [ErrorCodes?.PendingResponseRejected, ErrorCodes?.ConnectionInactive];
+    if (this.client !== client || (answer && lost.some((code) => code === answer.code))) {
       return new ServerGone(this.problem || "Magy's server was stopped before it answered.");
     }
-    if (error instanceof ResponseError) {
-      const data = error.data as { reason?: string } | undefined;
-      return new MagyError(error.message, error.code, data?.reason);
+    if (answer) {
+      const data = answer.data as { reason?: string } | undefined;
+      return new MagyError(answer.message, answer.code, data?.reason);
     }
     return error instanceof Error ? error : new Error(String(error));
   }

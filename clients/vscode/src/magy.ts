@@ -47,6 +47,10 @@ export interface Sessions {
   /** Makes a session for a folder (by default that of the active editor) and shows it. */
   create(options?: { cwd?: string; agent?: string; model?: string }): Promise<string>;
   subscribe(sessionId: string, listener: SessionListener): Disposable;
+  /** Notes which session a transcript shows that can be seen; undefined: it cannot, or shows none. */
+  see(transcript: object, sessionId: string | undefined): void;
+  /** Whether a transcript that can be seen shows this session, or one above it. */
+  inSight(sessionId: string): boolean;
 }
 
 /** The questions that wait for a person, in all sessions of this window's folders. */

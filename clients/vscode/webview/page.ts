@@ -1,6 +1,6 @@
 /** A transcript with its input: receives messages, draws at most once a frame. */
 
-import type { FromPage, Kept, ToPage } from "../src/transcript/messages";
+import type { FromPage, Kept, Left, ToPage } from "../src/transcript/messages";
 import type { AnyUpdate } from "../src/wire/generated";
 import { hashOf } from "./input/pictures";
 import { Input } from "./input/input";
@@ -46,9 +46,9 @@ export class Page {
   private readonly folds = new Map<string, boolean>();
   private readonly pictures = new Map<string, string>();
   private kept: Kept = {};
-  /** What is written and not sent, as the extension knows it. */
-  private draft = "";
-  private parent = "";
+  /** What the person left, as the extension knows it. */
+  private left = "";
+  private about = { parent: "", folder: "" };
   private connection: Connection = { state: "starting", message: "" };
   private askedOlder = false;
   private frame = 0;
@@ -144,9 +144,8 @@ export class Page {
         return this.codeDone(message);
       case "insert":
         return this.input.insert(message.text);
-      case "draft":
-        if (this.input.value === "") this.input.value = this.draft = message.text;
-        return;
+      case "left":
+        return this.goOn(message.left);
       case "offer":
         return this.offer(message.text, message.turnId);
       case "focus":
@@ -163,13 +162,21 @@ export class Page {
   private attach(message: Extract<ToPage, { type: "attached" }>): void {
     if (!message.resumed || message.sessionId !== this.t.session) this.reset(message.sessionId);
     this.flush();
-    this.parent = message.parent;
+    this.about = message;
     attached(this.t, message.sessionId, message.page, message.resumed);
     this.draw();
     const { anchor } = this.kept;
     if (!message.resumed && this.kept.sessionId === message.sessionId && anchor) this.list.toAnchor(anchor);
     this.kept = {};
     this.save();
+  }
+
+  /** As the person left a page before this one. */
+  private goOn(left: Left): void {
+    if (this.input.value === "") this.input.value = left.text;
+    this.left = JSON.stringify(left);
+    const { sessionId, anchor } = left;
+    if (this.t.session === "") this.kept = { ...this.kept, sessionId, anchor };
   }
 
   private reset(sessionId: string): void {
@@ -266,7 +273,7 @@ export class Page {
     this.list.patch(this.t.blocks, blocks, order);
     if (frame || order) {
       this.list.sums(this.t.turns, this.t.turn);
-      drawHeader(this.shown, this.header, this.parent, this.connection);
+      drawHeader(this.shown, this.header, this.about, this.connection);
       drawSums(this.shown, this.sums);
       this.input.update();
       this.drawEnds();
@@ -380,13 +387,14 @@ export class Page {
   private saveNow(): void {
     clearTimeout(this.saving);
     this.saving = 0;
-    if (this.input.value !== this.draft) this.post({ type: "draft", text: (this.draft = this.input.value) });
-    this.keep({
-      sessionId: this.t.session,
-      history: this.input.history,
-      folds: [...this.folds],
-      anchor: this.list.anchor(),
-    });
+    // Until the session is there, the place is the one that the page goes back to.
+    const waits = this.t.session === "" && this.kept.sessionId !== undefined;
+    const sessionId = (waits && this.kept.sessionId) || this.t.session;
+    const anchor = waits ? this.kept.anchor : this.list.anchor();
+    const left: Left = { text: this.input.value, sessionId, anchor };
+    if (JSON.stringify(left) !== this.left) this.post({ type: "left", left });
+    this.left = JSON.stringify(left);
+    this.keep({ sessionId, history: this.input.history, folds: [...this.folds], anchor });
   }
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 
-from magy_server.core.errors import ToolError
+from magy_server.core.errors import ToolError, Undecodable
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
 
@@ -82,17 +82,17 @@ def sniff(data: bytes, *, whole: bool) -> Encoding | None:
 
 
 def decode(data: bytes, name: str) -> tuple[str, Encoding]:
-    """The raw text, such that `encode` gives the same bytes back. Raises ToolError for binary or
+    """The raw text, such that `encode` gives the same bytes back. Raises Undecodable for binary or
     damaged data; `name` is the file's name in the message."""
     encoding = sniff(data, whole=True)
     if encoding is None:
-        raise ToolError(binary(data, len(data), name))
+        raise Undecodable(binary(data, len(data), name))
     try:
         return data[len(encoding.mark) :].decode(encoding.codec), encoding
     except UnicodeDecodeError as error:
         start = error.start + len(encoding.mark)
         line = data.count(b"\n", 0, start) + 1
-        raise ToolError(
+        raise Undecodable(
             f"{name} is not valid {encoding.codec}: byte 0x{data[start]:02x} at offset "
             f"{start} (line {line}). Editing it as text would damage it; convert it first."
         ) from None

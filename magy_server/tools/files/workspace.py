@@ -9,7 +9,7 @@ from collections.abc import Collection, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from magy_server.core.errors import EditRefused, ToolError
+from magy_server.core.errors import EditRefused, ToolError, Undecodable
 from magy_server.core.ports import Buffer, Editor, Found, Put
 from magy_server.core.values import Version, digest
 from magy_server.edits.rebasing.diff import changes
@@ -83,7 +83,7 @@ class WorkspaceFiles:
             found = await self._found(root, was.path, base, without)
             if _left(was, found):
                 found = replace(was, buffer=found.buffer)
-            if base is not None and _rewritten(was, found, now):
+            if base is not None and self.text(data) is not None and _rewritten(was, found, now):
                 seen = found if found.version == was.version else was
                 return await self._edited(base, seen, found, now, data, label)
             if found.version != was.version:
@@ -97,7 +97,7 @@ class WorkspaceFiles:
     async def _put(self, place: Place, found: Found, now: Version, data: bytes, label: str) -> None:
         buffer, editor = found.buffer, self._editor
         if buffer is None:
-            shown = editor.buffer(place.path)
+            shown = None if _foreign(found) else editor.buffer(place.path)
             if shown is not None and not behind(place.path, shown.text):
                 raise EditRefused(f"{place.name} was opened in the editor.", reason="stale")
             return await _on_disk(place, found.version, now, data)
@@ -146,13 +146,17 @@ class WorkspaceFiles:
         return led
 
     async def _base(self, place: Place) -> Base | None:
-        """None when the file is not open, or a directory is in its place. Raises ToolError."""
+        """None when the file is not open, or has no text: a directory is in its place, or bytes
+        that the editor shows as if they were text, which damages them. Raises ToolError."""
         await self._editor.look(place.path)
         if self._editor.buffer(place.path) is None:
             return None
         if await asyncio.to_thread(os.path.isdir, place.path):
             return None
-        return await load(self._editor, place)
+        try:
+            return await load(self._editor, place)
+        except Undecodable:
+            return None
 
     async def marks(self, places: Sequence[tuple[str, str]]) -> Sequence[Hashable | None]:
         if not self._editor.tells:
@@ -184,6 +188,11 @@ def _rewritten(was: Found, found: Found, now: Version) -> bool:
     if found.version == was.version:
         return True
     return was.text is not None and was.version.kind == found.version.kind == now.kind
+
+
+def _foreign(found: Found) -> bool:
+    """There is a file, and it is no text."""
+    return found.version.hash is not None and found.text is None
 
 
 def _hashed(version: Version, data: bytes) -> Version:

@@ -1,17 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests import guard
 from tests.clients.test_emacs import missing
-from tests.clients.vscode.driven import Served, chromium, lacking, served
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+from tests.clients.vscode.driven import Served, lacking, served
+from tests.clients.vscode.story import Stage
 
 
 @pytest.fixture(scope="session")
@@ -30,15 +26,11 @@ def server(places: dict[str, str]) -> Iterator[Served]:
         yield one
 
 
-@pytest.fixture
-def browser(server: Served) -> Iterator[Browser]:
-    with chromium() as one:
-        yield one
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with nothing in it."""
-    place = tmp_path / "shop"
-    place.mkdir()
-    return place.resolve()
+@pytest.fixture(scope="session")
+def stage(
+    request: pytest.FixtureRequest, places: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Stage:
+    """Starts a VS Code only in the process that plays a day."""
+    if why := lacking():
+        missing(why)
+    return Stage(lambda: request.getfixturevalue("server"), places, tmp_path_factory)

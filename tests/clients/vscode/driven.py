@@ -133,6 +133,17 @@ class Served:
         """From now on, servers that start have this script for a model."""
         self._script.write_text(script, "utf-8")
 
+    def configure(self, more: str = "") -> None:
+        """Writes the user's `magy.toml`: the scripted model, and what is to stand below that."""
+        file = self.home / "config" / "magy" / "magy.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(
+            'model.default = "scripted/model"\ntitles = false\n\n'
+            f'[[provider]]\nname = "scripted"\nkind = "scripted"\nscript = "{self._script}"\n\n'
+            f"{more}",
+            "utf-8",
+        )
+
     def settings(self, **changed: Any) -> None:
         """The user's settings of windows that are opened from now on, `.` written as `__`."""
         more = {name.replace("__", "."): value for name, value in changed.items()}
@@ -147,7 +158,7 @@ def served(places: Mapping[str, str], vsix: Path = VSIX) -> Iterator[Served]:
     where pipx puts it and a scripted model, and serves it on a port of this machine that was
     free."""
     home = Path(places["HOME"])
-    script = _configured(home)
+    script = _furnished(home)
     program = [
         shutil.which(CODE_SERVER) or CODE_SERVER,
         "--user-data-dir", str(home / "vscode"), "--extensions-dir", str(home / "extensions"),
@@ -176,23 +187,17 @@ def served(places: Mapping[str, str], vsix: Path = VSIX) -> Iterator[Served]:
         try:
             url = until(listening, "code-server")
             one = Served(psutil.Process(process.pid), url, home, script)
+            one.configure()
             one.settings()
             yield one
         finally:
             _end(process)
 
 
-def _configured(home: Path) -> Path:
-    """Puts `magy` and its configuration into a home directory; the answer is the model's script."""
+def _furnished(home: Path) -> Path:
+    """Puts `magy` into a home directory; the answer is the script of its model."""
     script = home / "model.script"
     script.write_text("text: Hello.\n", "utf-8")
-    settings = home / "config" / "magy" / "magy.toml"
-    settings.parent.mkdir(parents=True, exist_ok=True)
-    settings.write_text(
-        'model.default = "scripted/model"\ntitles = false\n\n'
-        f'[[provider]]\nname = "scripted"\nkind = "scripted"\nscript = "{script}"\n',
-        "utf-8",
-    )
     local = home / ".local" / "bin"
     local.mkdir(parents=True)
     (local / "magy").symlink_to(Path(sys.prefix) / "bin" / "magy")
@@ -317,6 +322,10 @@ class Window:
         toast = self.page.locator(".notification-list-item").filter(has_text=about)
         toast.hover(timeout=1000 * PATIENCE)
         toast.get_by_role("button", name=button, exact=True).click(timeout=1000 * PATIENCE)
+
+    def link_in_notification(self, about: str, link: str) -> None:
+        toast = self.page.locator(".notification-list-item").filter(has_text=about)
+        toast.get_by_role("link", name=link, exact=True).click(timeout=1000 * PATIENCE)
 
     def pane(self, title: str) -> str:
         """The words of a view in the side bar."""

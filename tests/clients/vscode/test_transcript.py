@@ -265,6 +265,7 @@ def test_the_end_is_followed_only_while_the_reader_is_there(page: Transcript) ->
     page.until(lambda: at_end(page) and "Answer 13" in page.at(".log").inner_text(), "it goes on")
 
 
+@pytest.mark.req("G004")
 def test_two_thousand_turns_scroll_and_only_those_near_are_drawn(page: Transcript) -> None:
     log = Log()
     entries = [event(one) for one in turns(log, 2_000)]
@@ -304,7 +305,13 @@ def event(update: dict[str, Any]) -> dict[str, Any]:
     return {"seq": about["seq"], "at": about["at"], "update": update}
 
 
+def kept(page: Transcript) -> str:
+    """The state of the page, which VS Code itself writes now and then."""
+    return page.page.evaluate("sessionStorage.kept") or ""
+
+
 def test_a_page_that_comes_back_is_as_it_was(chrome: Browser) -> None:
+    """What was written, and where it was read, are as they were last."""
     log = Log()
     whole = session()
     events = [
@@ -315,22 +322,24 @@ def test_a_page_that_comes_back_is_as_it_was(chrome: Browser) -> None:
         page.tell(attached(whole))
         page.at('.block[data-id="4.0"] .head').click()
         page.at("textarea").fill("not sent yet")
-        draft = page.waits_for("draft")
+        page.until(lambda: '"4.0"' in kept(page), "an older state")
+        older = kept(page)
         page.at(".scroller").evaluate("e => { e.scrollTop = 700 }")
         page.at(".jump").wait_for()
         shown = page.at(".scroller").evaluate("e => e.scrollTop")
-        page.until(lambda: "anchor" in (page.page.evaluate("sessionStorage.kept") or ""), "kept")
-        page.page.wait_for_timeout(300)
+        page.until(lambda: page.said("left")[-1]["left"].get("anchor"), "what is left")
+        left = page.said("left")[-1]
+        page.page.evaluate("kept => { sessionStorage.kept = kept }", older)
         page.page.reload()
         page.waits_for("ready")
         assert page.said("ready")[0]["kept"]["sessionId"] == "s-1"
-        page.tell(draft, attached(whole))
+        page.tell(left, attached(whole))
         page.settled()
         assert page.at("textarea").input_value() == "not sent yet"
         assert abs(page.at(".scroller").evaluate("e => e.scrollTop") - shown) < 150
         page.at(".jump").click()
         page.at("textarea").press("Enter")
-        assert page.waits_for("draft")["text"] == ""
+        page.until(lambda: page.said("left")[-1]["left"]["text"] == "", "that it was sent")
         assert page.at('.block[data-id="4.0"] .head').get_attribute("aria-expanded") == "true"
 
 
@@ -366,6 +375,25 @@ def test_a_question_is_a_card_whose_first_choice_refuses(page: Transcript) -> No
     page.tell({"type": "answered", "interactionId": "s-1/4.0", "outcome": "allow",
                "scope": "session", "reason": ""})  # fmt: skip
     page.until(lambda: "allowed for the session" in page.at(".question").inner_text(), "the answer")
+
+
+def test_the_change_that_is_asked_about_stands_in_the_card(page: Transcript) -> None:
+    """Once; when it is answered, at the call."""
+    log = Log()
+    change = [diff(PATCH, "/home/me/shop/greet.py")]
+    edits = log.call("4.0", "Edit greet.py", name="edit_file", sort="edit", content=change)
+    first, judged, done = edits
+    judged["content"] = change
+    asked = asks(log, title="Edit greet.py", content=change)[1:]
+    page.tell(updates(*log.prompt("p1", "Greet"), first, judged, *asked))
+    card, call = page.at(".question.open"), page.at('.block[data-id="4.0"]')
+    card.wait_for()
+    assert "Good morning" in card.locator(".add").inner_text()
+    assert page.at(".add").count() == 1
+    page.tell({"type": "answered", "interactionId": "s-1/4.0", "outcome": "allow",
+               "scope": "once", "reason": ""}, updates(done))  # fmt: skip
+    page.until(lambda: call.locator(".add").count() == 1, "the change")
+    assert page.at(".add").count() == 1
 
 
 def test_a_click_meant_for_something_else_is_no_answer(page: Transcript) -> None:
@@ -716,6 +744,12 @@ def test_a_call_that_waits_shows_its_command_and_its_change(page: Transcript) ->
     assert second.locator(".title").inner_text() == "edit_file: a.py"
     assert second.locator(".del").inner_text().strip() == "-one"
     assert second.locator(".add").inner_text().strip() == "+two"
+
+
+def test_a_window_of_several_folders_says_whose_the_session_is(page: Transcript) -> None:
+    assert not page.at(".folder").count()
+    page.tell(attached(session(), folder="stock"))
+    page.until(lambda: page.at(".folder").all_inner_texts() == [" stock"], "the folder")
 
 
 @pytest.mark.req("G026")

@@ -71,8 +71,9 @@ class Transcript:
     def words(self) -> str:
         return "\n".join(text for _, text in self.blocks())
 
-    def said(self, text: str) -> None:
-        self.window.until(lambda: text in self.words(), f"{text!r} in the transcript")
+    def said(self, text: str, times: int = 1) -> None:
+        """Waits until this is shown, so many times at least."""
+        self.window.until(lambda: self.words().count(text) >= times, f"{text!r} in the transcript")
 
     def review(self) -> str:
         """What it says of changes that wait for a decision; empty if none does."""

@@ -218,10 +218,11 @@ def session(session_id: str = "s-1", **summary: Any) -> dict[str, Any]:
 
 
 def attached(
-    page: dict[str, Any], session_id: str = "s-1", resumed: bool = False
+    page: dict[str, Any], session_id: str = "s-1", resumed: bool = False, folder: str = ""
 ) -> dict[str, Any]:
     return {
         "type": "attached", "sessionId": session_id, "page": page, "resumed": resumed, "parent": "",
+        "folder": folder,
     }  # fmt: skip
 
 

@@ -1,9 +1,9 @@
 import * as vscode from "vscode";
 import { registerCommands } from "../commands";
-import type { Magy } from "../magy";
+import type { Magy, Questions } from "../magy";
 import { configuration } from "../server/launcher";
 import type { GrantInfo, Interaction } from "../wire/generated";
-import { shortened, whoAsks } from "./words";
+import { link, shortened, unlinked, whoAsks } from "./words";
 
 /** Characters of a question in a notification. */
 const TOAST = 160;
@@ -15,7 +15,7 @@ export function registerQuestions(context: vscode.ExtensionContext, magy: Magy):
   item.name = "Magy's questions";
   item.command = "magy.answerQuestion";
   item.backgroundColor = new vscode.ThemeColor("statusBarItem.warningBackground");
-  const told = new Set<string>();
+  let told = new Set<string>();
   const changed = () => {
     const { open } = questions;
     const count = open.length;
@@ -26,40 +26,55 @@ export function registerQuestions(context: vscode.ExtensionContext, magy: Magy):
     else item.hide();
     void vscode.commands.executeCommand("setContext", "magy.questions", count);
     const fresh = open.filter((one) => !told.has(one.interactionId));
-    fresh.forEach((one) => told.add(one.interactionId));
-    if (fresh.length && configuration().get("notifyQuestions", true)) void notify(magy, fresh);
+    told = new Set(open.map((one) => one.interactionId));
+    const unseen = fresh.filter((one) => !magy.sessions.inSight(one.sessionId));
+    if (unseen.length && configuration().get("notifyQuestions", true)) void notify(questions, unseen);
   };
   context.subscriptions.push(item, questions.onDidChange(changed));
   registerCommands(context, magy.log, {
-    "magy.answerQuestion": (question?: Interaction) => answer(magy, question),
+    "magy.answerQuestion": (interactionId?: string) => answer(questions, interactionId),
     "magy.showPermissions": () => showPermissions(magy),
   });
 }
 
-async function notify(magy: Magy, fresh: readonly Interaction[]): Promise<void> {
+/** Tells of questions, with what can be done about them, until none of them is open any more. Only
+ * what shows progress can be taken away again. */
+async function notify(questions: Questions, fresh: readonly Interaction[]): Promise<void> {
   const [first] = fresh;
   if (!first) return;
-  const said =
+  const [said, reply] =
     fresh.length === 1
-      ? `${whoAsks(first)} asks: ${shortened(first.title, TOAST)}`
-      : `${fresh.length} questions wait for an answer.`;
-  const [reply, show] = ["Answer…", "Show Transcript"];
-  const chosen = await vscode.window.showInformationMessage(said, reply, show);
-  if (chosen === reply) await answer(magy, fresh.length === 1 ? first : undefined);
-  if (chosen === show) {
-    magy.sessions.show(first.sessionId);
-    await vscode.commands.executeCommand("magy.focusTranscript");
-  }
+      ? [`${whoAsks(first)} asks: ${shortened(first.title, TOAST)}`, link("Answer…", "magy.answerQuestion", first.interactionId)]
+      : [`${fresh.length} questions wait for an answer.`, link("Answer…", "magy.answerQuestion")];
+  const show = link("Show Transcript", "magy.openSession", { sessionId: first.sessionId });
+  const options = { location: vscode.ProgressLocation.Notification, title: unlinked(said), cancellable: true };
+  await vscode.window.withProgress(options, (progress, token) => {
+    progress.report({ message: `${reply} · ${show}` });
+    return new Promise<void>((resolve) => {
+      const listening = questions.onDidChange(() => {
+        if (!fresh.some((one) => isOpen(questions, one.interactionId))) end();
+      });
+      const end = () => {
+        listening.dispose();
+        resolve();
+      };
+      token.onCancellationRequested(end);
+    });
+  });
 }
 
-async function answer(magy: Magy, question: Interaction | undefined): Promise<void> {
-  const { questions } = magy;
-  const open = questions.open;
-  if (question && !open.some((one) => one.interactionId === question.interactionId)) {
+function isOpen(questions: Questions, interactionId: string): boolean {
+  return questions.open.some((one) => one.interactionId === interactionId);
+}
+
+async function answer(questions: Questions, interactionId: string | undefined): Promise<void> {
+  const { open } = questions;
+  const asked = open.find((one) => one.interactionId === interactionId);
+  if (interactionId !== undefined && !asked) {
     void vscode.window.showInformationMessage("This question is not open any more.");
     return;
   }
-  const chosen = question ?? (open.length > 1 ? await which(open) : open[0]);
+  const chosen = asked ?? (open.length > 1 ? await which(open) : open[0]);
   if (chosen || !open.length) await questions.ask(chosen);
 }
 

@@ -76,3 +76,15 @@ export function shortened(text: string, most: number): string {
   const head = most - tail;
   return `${text.slice(0, head)} … (+${text.length - most} characters) … ${text.slice(-tail)}`;
 }
+
+/** A link in a notification that runs a command. */
+export function link(label: string, command: string, ...args: unknown[]): string {
+  // A parenthesis would end the link, and is left as it is by the encoding.
+  const said = encodeURIComponent(JSON.stringify(args)).replaceAll("(", "%28").replaceAll(")", "%29");
+  return `[${label}](command:${command}${args.length ? `?${said}` : ""})`;
+}
+
+/** The same text for a notification, without a link: what a model wrote must not make one. */
+export function unlinked(text: string): string {
+  return text.replaceAll(/\]\((?=\w+:)/g, "]\u200b(");
+}

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { basename } from "node:path";
 import * as vscode from "vscode";
 import type { Connection } from "../connection";
 import type { SessionListener, Sessions } from "../magy";
@@ -13,6 +14,7 @@ export class WindowSessions implements Sessions, vscode.Disposable {
   private readonly subscriptions: Subscriptions;
   private readonly changedCurrent = new vscode.EventEmitter<string | undefined>();
   private readonly changedSummary = new vscode.EventEmitter<Summary | undefined>();
+  private readonly visible = new Map<object, string>();
   private shown: string | undefined;
   private seen: Summary | undefined;
   private watching: { dispose(): void } | undefined;
@@ -68,6 +70,15 @@ export class WindowSessions implements Sessions, vscode.Disposable {
     return new vscode.Disposable(() => subscription.dispose());
   }
 
+  see(transcript: object, sessionId: string | undefined): void {
+    if (sessionId === undefined) this.visible.delete(transcript);
+    else this.visible.set(transcript, sessionId);
+  }
+
+  inSight(sessionId: string): boolean {
+    return [...this.visible.values()].some((seen) => sessionId === seen || sessionId.startsWith(`${seen}/`));
+  }
+
   /** Forgets the current session: it was deleted, or closed by the person. */
   leave(sessionId: string): void {
     if (sessionId === this.shown) this.become(undefined);
@@ -111,4 +122,10 @@ export function activeFolder(): vscode.WorkspaceFolder | undefined {
   const uri = vscode.window.activeTextEditor?.document.uri;
   const around = uri && vscode.workspace.getWorkspaceFolder(uri);
   return around ?? vscode.workspace.workspaceFolders?.[0];
+}
+
+/** What the folder of a session is called; "" where all that is shown is of one folder. */
+export function folderName(root: string): string {
+  const around = vscode.workspace.getWorkspaceFolder(vscode.Uri.file(root));
+  return around && vscode.workspace.workspaceFolders?.length === 1 ? "" : (around?.name ?? basename(root));
 }

@@ -3,6 +3,7 @@ import type { Connection } from "../connection";
 import type { Sessions } from "../magy";
 import type { ListParams, ListResult, SessionInfo } from "../wire/generated";
 import { rootOf, sessionRow } from "./rows";
+import { folderName } from "./service";
 
 const PAGE = 50;
 /** Milliseconds in which several changes of the list count as one. */
@@ -65,7 +66,8 @@ export class SessionTree implements vscode.TreeDataProvider<Node>, vscode.Dispos
     const label = shown ? { label: row.label, highlights: [[0, row.label.length] as [number, number]] } : row.label;
     const item = new vscode.TreeItem(label);
     item.id = node.sessionId;
-    item.description = shown ? `shown · ${row.description}` : row.description;
+    const folder = folderName(node.root ?? node.cwd);
+    item.description = [shown && "shown", folder, row.description].filter(Boolean).join(" · ");
     item.iconPath = new vscode.ThemeIcon(row.icon);
     item.tooltip = row.tooltip;
     item.contextValue = row.context;

@@ -44,14 +44,27 @@ export interface Kept {
   history?: string[];
   folds?: [string, boolean][];
   /** The block at the top of the view and how far it is above; undefined: at the end. */
-  anchor?: { id: string; offset: number } | undefined;
+  anchor?: Anchor | undefined;
+}
+
+export interface Anchor {
+  id: string;
+  offset: number;
+}
+
+/** What a person left in a page: what is written and not sent, and where the transcript was read. */
+export interface Left {
+  text: string;
+  sessionId: string;
+  /** Undefined: at the end. */
+  anchor?: Anchor | undefined;
 }
 
 export type Preview = Pick<CheckpointPreview, "turnId" | "turns" | "files" | "conversation" | "prompt" | "why">;
 
 export type ToPage =
-  /** The session to show. `resumed`: the page adds to what is shown. */
-  | { type: "attached"; sessionId: string; page: SubscribeResult; resumed: boolean; parent: string }
+  /** The session to show. `resumed`: the page adds to what is shown; `folder`: of the session, unless all are of one. */
+  | { type: "attached"; sessionId: string; page: SubscribeResult; resumed: boolean; parent: string; folder: string }
   /** No session is there yet: the input makes one. */
   | { type: "none" }
   /** What the session that is made then begins with. */
@@ -75,8 +88,8 @@ export type ToPage =
   | { type: "restored"; turnId: string; result?: Pick<CheckpointRestored, "files" | "prompt">; message?: string }
   | { type: "codeDone"; id: number; message: string; failed: boolean }
   | { type: "insert"; text: string }
-  /** What is written and not sent, of a page before this one. */
-  | { type: "draft"; text: string }
+  /** Of a page before this one. */
+  | { type: "left"; left: Left }
   /** What was said in a turn that is undone: to be said otherwise, if nothing is written yet. */
   | { type: "offer"; text: string; turnId: string }
   | { type: "focus" }
@@ -89,7 +102,7 @@ export type Offered =
 
 export type FromPage =
   | { type: "ready"; kept: Kept }
-  | { type: "draft"; text: string }
+  | { type: "left"; left: Left }
   | { type: "older"; before: number }
   | { type: "prompt"; messageId: string; text: string; delivery: Delivery; along: Along; replaces?: { turnId: string; files: boolean } }
   | { type: "cancel" }

@@ -2,16 +2,16 @@ import * as vscode from "vscode";
 import { registerCommands } from "../commands";
 import type { Magy } from "../magy";
 import type { Reviews } from "../review/reviews";
-import { Draft } from "./draft";
 import { LastEditor } from "./editors";
 import { optionsOf, pageOf } from "./html";
 import { watchTerminals } from "./mentions";
 import type { Kept } from "./messages";
+import { Remembered } from "./remembered";
 import { type Holder, type Offer, Surface } from "./surface";
 
 const VIEW = "magy.transcript";
 const PANEL = "magy.transcript";
-const DRAFT = "magy.draft";
+const LEFT = "magy.left";
 
 /** What every transcript works with. */
 type Parts = Pick<Holder, "magy" | "reviews" | "editors">;
@@ -83,7 +83,7 @@ class View implements vscode.WebviewViewProvider {
       {
         ...this.parts,
         show: (sessionId) => (sessionId === this.parts.magy.sessions.current ? void this.focus() : this.tabs.show(sessionId)),
-        draft: new Draft(this.context.workspaceState, DRAFT),
+        remembered: new Remembered(this.context.workspaceState, LEFT),
         titled: () => undefined, // the page says it
       },
       () => this.parts.magy.sessions.current,
@@ -158,7 +158,7 @@ class Tabs implements vscode.WebviewPanelSerializer<Kept | undefined> {
       {
         ...this.parts,
         show: (id) => this.show(id),
-        draft: new Draft(this.context.workspaceState, `${DRAFT} ${sessionId}`),
+        remembered: new Remembered(this.context.workspaceState, `${LEFT} ${sessionId}`),
         titled: (title) => (panel.title = title.length > 40 ? `${title.slice(0, 39)}…` : title),
       },
       () => sessionId,

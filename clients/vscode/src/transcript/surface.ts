@@ -5,16 +5,16 @@ import type { Magy } from "../magy";
 import type { Reviews } from "../review/reviews";
 import { closeChild, listChildren, waitFor } from "../sessions/children";
 import { childName, rootOf, works } from "../sessions/rows";
-import { activeFolder } from "../sessions/service";
+import { activeFolder, folderName } from "../sessions/service";
 import { firstLine } from "../sessions/summary";
 import type { AnyUpdate, Child, Interaction, SubscribeResult } from "../wire/generated";
 import { applyCode, copyCode, insertCode } from "./codeblocks";
 import { completions } from "./completion";
 import { PromptContext } from "./context";
-import type { Draft } from "./draft";
 import type { LastEditor } from "./editors";
 import type { FromPage, Kept, Offered, ToPage } from "./messages";
 import { openLink, openPlace } from "./places";
+import type { Remembered } from "./remembered";
 import { sendPrompt } from "./send";
 
 /** Milliseconds that updates are gathered before the page gets them. */
@@ -47,8 +47,8 @@ export interface Holder {
   readonly editors: LastEditor;
   /** Shows the transcript of a session, in a tab of its own or in the side bar. */
   show(sessionId: string): void;
-  /** What is written there and not sent: it outlives the page, and the window. */
-  readonly draft: Draft;
+  /** What is left there outlives the page, and the window. */
+  readonly remembered: Remembered;
   /** The name of what it shows, for a tab. */
   titled(title: string): void;
 }
@@ -137,6 +137,7 @@ export class Surface implements vscode.Disposable {
     this.subscription?.dispose();
     this.subscription = undefined;
     this.sessionId = sessionId;
+    this.holder.magy.sessions.see(this, sessionId);
   }
 
   // --- telling the page ---------------------------------------------------------------------------
@@ -160,7 +161,8 @@ export class Surface implements vscode.Disposable {
     this.root = session.root ?? session.cwd;
     this.named = Boolean(session.title);
     this.holder.titled(session.title ?? "New session");
-    this.tell({ type: "attached", sessionId, page, resumed, parent: this.nameOf(parent(sessionId)) });
+    const about = { parent: this.nameOf(parent(sessionId)), folder: folderName(this.root) };
+    this.tell({ type: "attached", sessionId, page, resumed, ...about });
     void this.learnChildren(sessionId);
   }
 
@@ -233,8 +235,8 @@ export class Surface implements vscode.Disposable {
     switch (message.type) {
       case "ready":
         return this.begin(message.kept);
-      case "draft":
-        return this.holder.draft.write(message.text);
+      case "left":
+        return this.holder.remembered.write(message.left);
       case "prompt":
         return this.prompt(message);
       case "complete":
@@ -307,8 +309,8 @@ export class Surface implements vscode.Disposable {
     this.subscription = undefined;
     this.holder.magy.log.debug(`A transcript is shown; the page before it had ${kept.sessionId ?? "no session"}`);
     this.tellConnection();
-    const draft = this.holder.draft.text;
-    if (draft) this.tell({ type: "draft", text: draft });
+    const { left } = this.holder.remembered;
+    if (left) this.tell({ type: "left", left });
     this.tellReview();
     this.follow();
     this.context.say();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { choices, shortened, whoAsks, why, wholeOf } from "../../src/questions/words";
+import { choices, link, shortened, unlinked, whoAsks, why, wholeOf } from "../../src/questions/words";
 import type { Interaction } from "../../src/wire/generated";
 
 function question(more: Partial<Interaction> = {}): Interaction {
@@ -71,4 +71,16 @@ test("of a long text both ends are shown, with how much is left out", () => {
   const short = shortened(`${"a".repeat(60)}${"b".repeat(60)}`, 50);
   assert.equal(short, `${"a".repeat(30)} … (+70 characters) … ${"b".repeat(20)}`);
   assert.equal(shortened("short", 50), "short");
+});
+
+test("a notification has our links, and none that a question brings", () => {
+  // What VS Code takes for a link in a notification.
+  const linked = /\[([^\]]+)\]\(((?:https?:\/\/|command:|file:)[^)\s]+)\)/i;
+  const [, label, target = ""] = linked.exec(link("Answer…", "magy.answerQuestion", "one (2)/4.0")) ?? [];
+  assert.equal(label, "Answer…");
+  const [command, query = ""] = target.split("?");
+  assert.equal(command, "command:magy.answerQuestion");
+  assert.deepEqual(JSON.parse(decodeURIComponent(query)), ["one (2)/4.0"]);
+  assert.doesNotMatch(unlinked("echo [Allow](command:x) [web](https://example.org) [it](FILE:/x)"), linked);
+  assert.equal(unlinked("a[0](x); echo [b] (c)"), "a[0](x); echo [b] (c)");
 });

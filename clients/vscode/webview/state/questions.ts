@@ -2,7 +2,7 @@
 
 import type { Interaction, InteractionChanged, InteractionUpdate } from "../../src/wire/generated";
 import { below, parentOf } from "./blocks";
-import type { Question } from "./blocks";
+import type { Block, Question } from "./blocks";
 import type { Transcript } from "./transcript";
 
 interface Resolved {
@@ -50,10 +50,24 @@ function opened(t: Transcript, question: Question): void {
   const made = t.make("question", id);
   made.data.question = whole;
   t.touch(made);
+  touchCall(t, whole);
   t.frame();
 }
 
+/** The call that a question is about is drawn otherwise while it is open. */
+function touchCall(t: Transcript, question: Question | undefined): void {
+  const call = question?.sessionId === t.session && question.toolCallId ? t.get(question.toolCallId) : undefined;
+  if (call) t.touch(call);
+}
+
+/** Whether a question about this call is open: its card shows what would run or change. */
+export function isAsked(t: Transcript, call: Block): boolean {
+  for (const one of t.open.values()) if (one.sessionId === t.session && one.toolCallId === call.id) return true;
+  return false;
+}
+
 function resolved(t: Transcript, id: string, how: Resolved | undefined): void {
+  touchCall(t, t.open.get(id));
   t.open.delete(id);
   t.frame();
   const block = t.get(id);

@@ -14,8 +14,13 @@ export interface Connection {
   message: string;
 }
 
-/** Draws the line. `parent`: what the session above is called, of a child. */
-export function drawHeader(shown: Shown, element: HTMLElement, parent: string, connection: Connection): void {
+/** What the session above is called, of a child; and the folder, where a window may have several. */
+export interface About {
+  parent: string;
+  folder: string;
+}
+
+export function drawHeader(shown: Shown, element: HTMLElement, about: About, connection: Connection): void {
   const { t } = shown;
   const above = parentOf(t.session);
   const child = t.children.get(t.session);
@@ -25,10 +30,11 @@ export function drawHeader(shown: Shown, element: HTMLElement, parent: string, c
     above !== undefined && h(
       "button",
       { type: "button", class: "link-button", title: "Its parent", onclick: () => shown.post({ type: "show", sessionId: above }) },
-      icon("arrow-up"), ` ${parent || "parent"}`,
+      icon("arrow-up"), ` ${about.parent || "parent"}`,
     ),
     stateOf(t, connection),
     h("span", { class: "session-title", title }, child ? `${childName(child)}` : title),
+    about.folder !== "" && h("span", { class: "folder dim", title: "The folder of this session" }, icon("folder"), ` ${about.folder}`),
     agents(t),
   );
 }

@@ -23,7 +23,7 @@ export function questionCard(shown: Shown, block: Block, element: HTMLElement): 
   let drawn = "";
   return () => {
     const { question } = block.data;
-    const state = JSON.stringify([block.data, question && asker(shown.t, question), question && covers(shown.t, question), shownAbove(shown, question)]);
+    const state = JSON.stringify([block.data, question && asker(shown.t, question), question && covers(shown.t, question)]);
     if (state === drawn) return;
     drawn = state;
     const focus = element.contains(document.activeElement) ? document.activeElement?.getAttribute("data-choice") : undefined;
@@ -72,7 +72,7 @@ function drawOpen(shown: Shown, block: Block, question: Question, element: HTMLE
     element,
     h("div", { class: "question-head", id: label }, icon("question", "asks"), h("span", {}, by ? `${by} asks` : "The agent asks")),
     h("pre", { class: "question-title", tabindex: 0, role: "group", "aria-label": "What would run" }, question.title),
-    ...(shownAbove(shown, question) ? [] : (question.content ?? []).map((part) => partOf(shown, part, question.title))),
+    ...(question.content ?? []).map((part) => partOf(shown, part, question.title)),
     h("div", { class: "rule" }, icon("law"), " asked because: ", ...withCode(question.rule)),
     allows(shown, block, question),
     h("div", { class: "answers" }, why, ...choices(question).map((choice) => choiceButton(shown, choice, give))),
@@ -92,13 +92,6 @@ function choiceButton(shown: Shown, choice: Choice, give: (choice: Choice) => vo
     shown.say("Enter never allows: press Space, or click");
   });
   return made;
-}
-
-/** Whether the call here shows all that the question is about. */
-function shownAbove(shown: Shown, question: Question | undefined): boolean {
-  if (question?.sessionId !== shown.t.session || !question.toolCallId) return false;
-  const call = shown.t.get(question.toolCallId);
-  return Boolean(call?.data.parts?.length);
 }
 
 /** What an answer for the session or the project would allow besides. */

@@ -3,6 +3,7 @@
 import type { Block, Content, Data } from "../state/blocks";
 import { bodyAhead, isAhead, titleAhead } from "../state/ahead";
 import { harmless } from "../state/harmless";
+import { isAsked } from "../state/questions";
 import { noticeHead, planHead, planMark, spawnBody, codeOf } from "../state/text";
 import {
   agentCall, begun, childOf, contentText, duration, endedBadly, inputOf, isPicture, isSpawn, lifeOf, reportOf, ruleOf,
@@ -229,7 +230,7 @@ function tool(shown: Shown, block: Block, element: HTMLElement): () => void {
     const changed = (data.parts ?? []).some((part) => part.type === "diff");
     show({
       ...callSection(shown, block, [h("span", { class: "title" }, harmless(data.title ?? data.name ?? "…"))]),
-      usual: (data.status === "completed" && !changed) || !(data.parts?.length || data.tail),
+      usual: isAsked(shown.t, block) || (data.status === "completed" && !changed) || !(data.parts?.length || data.tail),
     });
   };
 }

@@ -1,0 +1,129 @@
+"""A day in a real VS Code, played in parts, for tests that ask what came of each.
+
+A VS Code is dear to start. So the parts of a day follow each other in one window, and of the
+processes of a run one plays the day; the others wait for what came of it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.clients.shop import PRICES
+from tests.clients.vscode.driven import Served, Window, chromium, window
+from tests.clients.vscode.transcript import Transcript
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+BROKEN = '{\n  "vat": 19,\n  "reduced": 7,\n}\n'
+NOTES = b"\xef\xbb\xbffirst\r\n\tsame \r\nlast\r\n\tsame "
+"""A mark of the encoding, line ends, tabs, spaces, no last line end: all of it stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Where a part is played: a window on the folder `shop`, and what it stands in."""
+
+    browser: Browser
+    server: Served
+    places: Mapping[str, str]
+    shop: Path
+    window: Window
+    talk: Transcript
+
+
+Part = Callable[[Scene], None]
+
+
+def parts(marked: Mapping[Part, Sequence[str]]) -> pytest.MarkDecorator:
+    """A test for each part, marked with the requirements that it shows."""
+    all = [
+        pytest.param(part, id=part.__name__, marks=[pytest.mark.req(*ids)] if ids else [])
+        for part, ids in marked.items()
+    ]
+    return pytest.mark.parametrize("part", all)
+
+
+class Came:
+    """What came of the parts of a day."""
+
+    def __init__(self, outcomes: Mapping[str, str]) -> None:
+        self._outcomes = outcomes
+
+    def good(self, part: Part) -> None:
+        """Fails, and says why, unless this part went well."""
+        *_, last = self._outcomes
+        why = self._outcomes.get(part.__name__, f"It was not played: {last} failed before it.")
+        if why:
+            pytest.fail(why, pytrace=False)
+
+
+class Stage:
+    """Where days are played: one of them once in a run."""
+
+    def __init__(
+        self, server: Callable[[], Served], places: Mapping[str, str],
+        directories: pytest.TempPathFactory,
+    ) -> None:  # fmt: skip
+        self._server = server
+        self._places = places
+        self._directories = directories
+
+    def day(self, script: str, parts: Sequence[Part]) -> Came:
+        """What came of the day that begins with the first of these parts, with this script for a
+        model."""
+        here = self._directories.getbasetemp()
+        shared = here.parent if "PYTEST_XDIST_WORKER" in os.environ else here
+        file = shared / f"{parts[0].__name__}.json"
+        with file.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not file.exists():
+                file.write_text(json.dumps(self._play(script, parts)), "utf-8")
+            return Came(json.loads(file.read_text("utf-8")))
+
+    def _play(self, script: str, parts: Sequence[Part]) -> Mapping[str, str]:
+        """By part: nothing, or what went wrong. After that no part is played."""
+        server = self._server()
+        server.configure()
+        server.settings()
+        server.play(script)
+        shop = repository(self._directories.mktemp("day"))
+        came: dict[str, str] = {}
+        part = parts[0]
+        try:
+            with chromium() as browser, window(browser, server, shop) as one:
+                scene = Scene(browser, server, self._places, shop, one, Transcript(one))
+                for part in parts:
+                    part(scene)
+                    assert not one.abroad
+                    came[part.__name__] = ""
+        except Exception as error:
+            came[part.__name__] = "".join(traceback.format_exception(error))
+        return came
+
+
+def repository(place: Path) -> Path:
+    """A repository with some files and an old directory."""
+    shop = (place / "shop").resolve()
+    (shop / "build").mkdir(parents=True)
+    (shop / "prices.py").write_text(PRICES)
+    (shop / "logo.bin").write_bytes(bytes(range(8)))
+    (shop / "rates.json").write_text(BROKEN)
+    (shop / "vat.py").touch()
+    for name in ("notes.txt", "closed.txt"):
+        (shop / name).write_bytes(NOTES)
+    git = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "The shop"]):
+        subprocess.run([*git, *command], cwd=shop, check=True)
+    return shop

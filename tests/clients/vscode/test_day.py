@@ -1,0 +1,367 @@
+"""A day with Magy in a real VS Code, against the real server. The model is scripted; everything
+else is what a person has who did what the client's page says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from tests.clients.shop import PRICES, TYPED, edit, script
+from tests.clients.vscode.story import BROKEN, NOTES, Came, Part, Scene, Stage, parts
+
+LINES = ("first\n\tsame ", "first\n\tother ")
+MENDED = NOTES.replace(b"first\r\n\tsame ", b"first\r\n\tother ")
+PLAN = (("completed", "in_progress"), ("completed", "completed"))
+
+
+def plan(*states: str) -> str:
+    tasks = [{"content": f"Task {n}", "status": one} for n, one in enumerate(states)]
+    return f"call: update_plan {json.dumps({'tasks': tasks})}\n"
+
+
+SCRIPT = f"""\
+{script(thinking=1)}
+prompt: name the tax
+text: I name it.
+{edit("def gross(price):", "def gross(price):  # TAX")}
+---
+text: It has a name.
+
+prompt: mend the notes
+text: Both lines are alike.
+{edit("same", "other", "notes.txt")}
+---
+text: Refused: {{{{last}}}}
+{edit(*LINES, "notes.txt")}
+{edit(*LINES, "closed.txt")}
+---
+text: The notes are mended.
+
+prompt: make a plan
+{plan(*PLAN[0])}
+---
+{plan(*PLAN[1])}
+---
+text: All is planned.
+
+prompt: sweep
+call: bash {{"command": "touch swept"}}
+---
+text: It was swept.
+
+prompt: Document the code
+text: These are prices.
+
+prompt: def vat
+text: <insert>price * 0.19</insert>
+
+prompt: Fix the problems that the editor reports
+text: What does the editor say?
+call: call_tool {{"name": "diagnostics", "arguments": {{"path": "rates.json"}}}}
+---
+text: It says {{{{last}}}}
+{edit("7,", "7", "rates.json")}
+---
+text: Now it is valid.
+"""
+
+
+def prompted_and_answered(scene: Scene) -> None:
+    """A prompt; what streams; a question that takes nothing; its answer."""
+    one, talk, shop = scene.window, scene.talk, scene.shop
+    one.open("prices.py")
+    talk.show()
+    talk.ask("tidy the prices")
+    talk.said("I look at prices.py.")
+    assert "rm -rf build" in talk.question()
+    assert talk.prompts() == ["tidy the prices"]
+    assert (shop / "build").exists()
+    talk.answer("Allow once")
+    one.until(lambda: not (shop / "build").exists(), "what was allowed")
+
+
+def typed_while_edits_land(scene: Scene) -> None:
+    """Each key is a change of its own, while edits are made in the buffer; neither side loses."""
+    one, talk = scene.window, scene.talk
+    one.tab("prices.py").click()
+    one.keys("Control+End")
+    typed = ""
+
+    def landed() -> bool:
+        nonlocal typed
+        if "name.strip()" in (one.text() or ""):
+            return True
+        if len(typed) < len(TYPED):
+            one.type(TYPED[len(typed)])
+            typed += TYPED[len(typed)]
+        return False
+
+    one.until(landed, "the edits")
+    one.type(TYPED[len(typed) :])
+    talk.said("The prices are tidy.")
+    talk.idle()
+    expected = PRICES.replace("return price\n", "return round(price, 2)\n", 1)
+    expected = expected.replace("price * 1.19", "round(price * 1.19, 2)")
+    expected = expected.replace("name\n", "name.strip()\n") + TYPED
+    one.until(lambda: one.text() == expected, "both texts")
+
+
+def reviewed(scene: Scene) -> None:
+    """Three changes: one accepted, one rejected with a reason, one after it was typed into."""
+    one = scene.window
+    one.changes(3)
+    one.lenses("Accept").first.click()
+    one.changes(2)
+    one.go(6)
+    one.command("Magy: Reject Change, and Say Why…")
+    one.answer("taxes are rounded later")
+    one.changes(1)
+    one.shows("return price * 1.19")
+    one.go(10)
+    one.keys("End")
+    one.type(".title()")
+    one.shows("return name.strip().title()")
+
+    def accepted() -> bool:
+        # What was typed made another change of it: until that is known, none is decided.
+        if one.lenses("Accept").count():
+            one.lenses("Accept").first.click(timeout=2000)
+        return not one.lenses("Accept").count()
+
+    one.until(accepted, "the decision")
+    assert "return name.strip().title()\n" in (one.text() or "")
+    assert "return round(price, 2)\n" in (one.text() or "")
+
+
+def rewritten(scene: Scene) -> None:
+    """The function at the cursor, in its place, while something is typed above it."""
+    one = scene.window
+    one.go(13)
+    one.command("Magy: Rewrite Selection…")
+    one.answer("in one line")
+    one.until(lambda: "# the sum" in one.drafts(), "what will stand there")
+    assert "# the sum" not in (one.text() or ""), "a draft is no text yet"
+    one.go(1)
+    one.type("#\n")
+    one.shows("return round(sum(prices), 2)")
+    assert (one.text() or "").startswith("#\ndef net")
+    one.changes(1)
+    one.lenses("Accept").first.click()
+    one.changes(0)
+
+
+def explained(scene: Scene) -> None:
+    """One of the editor's own code actions, for what is selected."""
+    one, talk = scene.window, scene.talk
+    one.go(1)
+    one.keys("Shift+ArrowDown", "Shift+ArrowDown", "Control+.")
+    action = one.page.locator(".action-widget .monaco-list-row").filter(
+        has_text="Document this code"
+    )
+    one.until(action.count, "the code actions")
+    action.first.click()
+    talk.said("These are prices.")
+    talk.idle()
+
+
+def fixed(scene: Scene) -> None:
+    """A problem that the editor reports, chosen of all."""
+    one, talk = scene.window, scene.talk
+    one.open("rates.json")
+    one.until(lambda: one.page.locator(".squiggly-error, .squiggly-warning").count(), "a problem")
+    one.command("Magy: Fix a Problem…")
+    one.choose("Trailing comma")
+    talk.said("Now it is valid.")
+    assert "It says rates.json:3" in talk.words(), "what the editor knows"
+    one.until(lambda: one.text() == BROKEN.replace("7,", "7"), "the fix")
+    one.changes(1)
+
+
+def exact(scene: Scene) -> None:
+    """An edit that could be meant for two places is refused, and the model told of both. What it
+    then changes, in an open file and in a closed one, changes no other byte."""
+    one, talk, shop = scene.window, scene.talk, scene.shop
+    one.open("notes.txt")
+    talk.ask("mend the notes")
+    talk.said("The notes are mended.")
+    assert "2 places" in talk.words()
+    one.shows("other")
+    one.until(lambda: (shop / "notes.txt").read_bytes() == MENDED, "the file that is open")
+    assert (shop / "closed.txt").read_bytes() == MENDED
+
+
+def proposed(scene: Scene) -> None:
+    """The key of the modes has the agent ask before it edits: the file changes with the answer."""
+    one, talk = scene.window, scene.talk
+    one.open("prices.py")
+    talk.show()
+    mode = talk.frame.get_by_label("What happens to edits (Alt+M)")
+    one.until(lambda: mode.input_value() == "review", "the modes")
+    talk.frame.get_by_label("Message to the agent").press("Alt+m")
+    one.until(lambda: mode.input_value() == "propose", "the mode")
+    talk.ask("name the tax")
+    talk.said("It has a name.")
+    one.until(lambda: "4 changes in 4 files" in talk.review(), "what waits")
+    one.changes(1)
+    assert "TAX" not in (one.text() or "")
+    one.lenses("Accept").first.click()
+    one.shows("# TAX")
+
+
+def undone(scene: Scene) -> None:
+    """A turn is undone after a preview, which leaves the conversation as it is if one wants, and
+    done again."""
+    one, talk = scene.window, scene.talk
+    one.command("Magy: Undo Last Turn")
+    one.shows("The conversation goes back")
+    one.title_button("Include or Leave Out Conversation")
+    one.shows("The conversation stays as it is.")
+    one.title_button("Include or Leave Out Conversation")
+    one.title_button("Apply Preview")
+    one.until(lambda: "# TAX" not in (one.text() or "# TAX"), "the text before")
+    talk.wrote("name the tax")
+    talk.write("")
+    one.command("Magy: Redo Last Undone Turn")
+    one.shows("The conversation comes back.")
+    one.title_button("Apply Preview")
+    one.shows("# TAX")
+
+
+def planned(scene: Scene) -> None:
+    """The plan is shown, and how far it is."""
+    talk = scene.talk
+    talk.ask("make a plan")
+    talk.said("All is planned.")
+    plans = [text for kind, text in talk.blocks() if kind == "plan"]
+    assert plans and "Plan 2/2" in plans[-1]
+
+
+def remembered(scene: Scene) -> None:
+    """What is allowed in the project is not asked again, until that is withdrawn."""
+    one, talk, shop = scene.window, scene.talk, scene.shop
+    for count, answer in ((1, "Allow for this project"), (2, ""), (3, "Refuse")):
+        talk.ask("sweep")
+        if answer:
+            assert "touch swept" in talk.question()
+            talk.answer(answer)
+        talk.said("It was swept.", count)
+        talk.idle()
+        assert (shop / "swept").exists() == (answer != "Refuse")
+        (shop / "swept").unlink(missing_ok=True)
+        if not answer:
+            one.command("Magy: Show Remembered Permissions…")
+            one.choose("touch swept")
+            one.keys("Enter")
+            one.until(lambda: "Magy asks about these again." in one.notifications(), "its end")
+
+
+def killed(scene: Scene) -> None:
+    """Nothing that was said is lost; the question is asked again, and what waits for a decision
+    waits. Meanwhile nothing is said to work."""
+    one, talk, shop, server = scene.window, scene.talk, scene.shop, scene.server
+    one.command("Magy: Focus on Sessions View")
+    talk.show()
+    talk.ask("tell me a long story")
+    talk.said("And it lived")
+    assert "touch told" in talk.question()
+    before, waits = talk.prompts(), talk.review()
+    assert "changes in" in waits
+    one.until(lambda: "asks" in one.pane("Sessions"), "the session that asks")
+    (process,) = server.servers(shop)
+    process.kill()
+    one.until(lambda: process not in server.servers(shop), "the end of the server")
+    one.until(lambda: "interrupted" in one.pane("Sessions"), "that nobody works")
+    assert "asks" not in one.pane("Sessions")
+    one.command("Magy: Restart Server")
+    one.until(lambda: server.servers(shop), "another server")
+    assert "touch told" in talk.question()
+    talk.answer("Allow once")
+    talk.said("That was the story")
+    talk.idle()
+    assert (shop / "told").exists()
+    assert talk.prompts() == before
+    one.until(lambda: talk.review() == waits, "the review")
+    assert talk.words().count("Once upon a time") == talk.words().count("And it lived") == 1
+    busy = ("works", "asks", "interrupted")
+    one.until(lambda: not any(word in one.pane("Sessions") for word in busy), "rest")
+
+
+def reloaded(scene: Scene) -> None:
+    """What is written and not sent is there when the view comes back, and when the window does."""
+    one, talk = scene.window, scene.talk
+    talk.write("half a thought")
+    one.hide_side_bar()
+    talk.show()
+    talk.wrote("half a thought")
+    one.reload()
+    talk.show()
+    talk.wrote("half a thought")
+
+
+def forked(scene: Scene) -> None:
+    """The fork has all that was said, and goes on alone."""
+    one, talk = scene.window, scene.talk
+    talk.write("")
+    before, last = talk.prompts(), talk.blocks()[-3:]
+    one.command("Magy: Fork Session")
+    one.until(lambda: one.pane("Sessions").count("tidy the prices") == 2, "the fork")
+    one.until(lambda: talk.prompts() == before, "what was said")
+    assert talk.blocks()[-3:] == last
+    talk.ask("shout")
+    talk.said("It shouts.")
+    one.command("Magy: Resume Session…")
+    one.keys("ArrowDown", "Enter")
+    one.until(lambda: talk.prompts() == before, "the first one")
+    assert "It shouts." not in talk.words()
+
+
+def suggested(scene: Scene) -> None:
+    """Off until it is turned on: how a line goes on, as a suggestion that a key takes."""
+    one, server = scene.window, scene.server
+    one.open("vat.py")
+    one.type("def vat(price):\n    return ")
+    ghost = one.page.locator(".ghost-text, .ghost-text-decoration")
+    assert not ghost.count()
+    server.configure('[completion]\nenabled = true\nmodel = "scripted/model"\n')
+
+    def offered() -> bool:
+        if not ghost.count():
+            one.keys("Backspace")
+            one.type(" ")
+            one.page.wait_for_timeout(1000)
+        return ghost.count() > 0
+
+    one.until(offered, "a suggestion")
+    one.keys("Tab")
+    one.shows("return price * 0.19")
+
+
+PARTS: Mapping[Part, Sequence[str]] = {
+    prompted_and_answered: ("F006", "F009", "G005"),
+    typed_while_edits_land: ("G006", "G011"),
+    reviewed: ("G010",),
+    rewritten: ("F010", "G008"),
+    explained: ("F011",),
+    fixed: ("G007",),
+    exact: ("G012", "G013"),
+    proposed: (),
+    undone: ("G014",),
+    planned: ("G028",),
+    remembered: ("G023",),
+    killed: ("G015",),
+    reloaded: (),
+    forked: ("G025",),
+    suggested: ("G009",),
+}
+
+
+@pytest.fixture(scope="module")
+def day(stage: Stage) -> Came:
+    return stage.day(SCRIPT, list(PARTS))
+
+
+@parts(PARTS)
+def test_a_day_with_magy(day: Came, part: Part) -> None:
+    day.good(part)

@@ -1,0 +1,246 @@
+"""A day with others in a real VS Code: child agents, an Emacs on the same session, and a folder of
+somebody else's."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.clients.driven import Driven, emacs, installed, lisp
+from tests.clients.shop import script
+from tests.clients.test_emacs import missing
+from tests.clients.vscode.driven import Window, window
+from tests.clients.vscode.story import BROKEN, Came, Part, Scene, Stage, parts
+from tests.clients.vscode.transcript import Transcript
+
+SCRIPT = f"""\
+{script(thinking=1)}
+prompt: look into the prices
+text: An agent looks into it.
+call: spawn_agent {{"agent": "general", "task_name": "Taxes",
+  "prompt": "Find out where taxes are added."}}
+---
+text: It is on its way.
+---
+text: It has told me.
+
+prompt: Find out where taxes are added
+text: I look for the taxes.
+call: bash {{"command": "touch taxes"}}
+---
+text: I go on looking.
+call: bash {{"command": "sleep 600", "timeout": 600}}
+---
+text: Never said.
+
+prompt: only the gross
+text: It is gross alone.
+
+prompt: ask once only
+call: spawn_agent {{"agent": "general", "task_name": "Counting", "limits": {{"requests": 1}},
+  "prompt": "Count the files."}}
+---
+text: It may ask once.
+---
+text: So far it came.
+
+prompt: Count the files
+text: I have counted two.
+call: glob {{"pattern": "*"}}
+---
+text: Three are too many.
+
+prompt: clear away
+text: Files come and go.
+call: bash {{"command": "rm rates.json && cp logo.bin old.bin && head -c 8 /dev/zero > logo.bin"}}
+---
+text: They went.
+
+prompt: say it again
+text: It was as before.
+call: bash {{"command": "touch again"}}
+---
+text: Said again.
+
+prompt: say it once more
+text: As ever.
+call: bash {{"command": "touch first"}}
+---
+call: bash {{"command": "touch once"}}
+---
+text: Said once more.
+"""
+
+
+def cleared(scene: Scene) -> None:
+    """A file that is gone and one that is no text are decided about where they are shown; all that
+    is left in the transcript."""
+    one, talk, shop = scene.window, scene.talk, scene.shop
+    talk.show()
+    talk.ask("clear away")
+    assert "rm rates.json" in talk.question()
+    talk.answer("Allow once")
+    talk.said("They went.")
+    talk.idle()
+    one.until(lambda: "3 changes in 3 files" in talk.review(), "what waits")
+    for name in ("logo.bin", "old.bin", "rates.json"):
+        talk.frame.get_by_role("button", name="in 3 files").click()
+        one.page.locator(f'.tab.active[aria-label^="{name}"]').wait_for()
+    old = one.page.locator(".monaco-diff-editor .view-line").filter(has_text="vat")
+    one.until(old.count, "what was removed")
+    one.title_button("Reject All Changes in File")
+    one.until((shop / "rates.json").exists, "the file that was gone")
+    assert (shop / "rates.json").read_text() == BROKEN
+    one.until(lambda: "2 changes in 2 files" in talk.review(), "the rest")
+    talk.frame.get_by_role("button", name="Reject All", exact=True).click()
+    one.page.get_by_role("button", name="Reject All", exact=True).click()
+    one.until(lambda: talk.review() == "", "the end of the review")
+    assert (shop / "logo.bin").read_bytes() == bytes(range(8))
+    assert not (shop / "old.bin").exists()
+
+
+def steered(scene: Scene) -> None:
+    """A child is watched; what it asks is answered above it; a word of the person's ends what it
+    does and is done instead."""
+    one, talk, shop = scene.window, scene.talk, scene.shop
+    talk.show()
+    talk.ask("look into the prices")
+    assert "Taxes" in talk.question()
+    talk.answer("Allow until your next prompt")
+    talk.said("It is on its way.")
+    one.until(lambda: "touch taxes" in talk.question(), "the child's question")
+    assert "general" in talk.question(), "who asks"
+    talk.answer("Allow once")
+    one.until((shop / "taxes").exists, "what the child was allowed")
+    one.command("Magy: Show Transcript of Agent…")
+    one.choose("Taxes")
+    talk.said("I go on looking.")
+    assert talk.prompts()[0].startswith("Find out where taxes are added.")
+    talk.ask("only the gross", "Control+Enter")
+    talk.said("It is gross alone.")
+    assert "Never said" not in talk.words()
+    one.command("Magy: Show Transcript of Parent")
+    talk.said("It has told me.")
+    talk.idle()
+
+
+def capped(scene: Scene) -> None:
+    """A child that may do no more hands back what it has, to the person and to its parent."""
+    one, talk = scene.window, scene.talk
+    talk.ask("ask once only")
+    assert "Counting" in talk.question()
+    talk.answer("Allow until your next prompt")
+    talk.said("So far it came.")
+    talk.idle()
+    result = talk.frame.locator('.block[data-kind="mail"]').last
+    result.locator(".head").click()
+    one.until(lambda: "I have counted two." in result.inner_text(), "the partial work")
+    one.command("Magy: Show Transcript of Agent…")
+    one.choose("Counting")
+    talk.said("Too many requests")
+    assert "Three are too many." not in talk.words()
+    one.command("Magy: Show Transcript of Parent")
+    talk.said("So far it came.")
+
+
+def shared_with_emacs(scene: Scene) -> None:
+    """Both show the same; what one answers is asked no more in the other."""
+    talk, shop, places = scene.talk, scene.shop, scene.places
+    talk.ask("say it again")
+    assert "touch again" in talk.question()
+    init = installed(Path(places["HOME"]), SCRIPT)
+    with emacs("terminal", init, shop, env={**os.environ, **places}) as other:
+        other.ask(f"(find-file {lisp(str(shop / 'prices.py'))}) t")
+        other.keys("C-c m R")
+        other.until("(> (minibuffer-depth) 0)")
+        other.keys("RET")
+        other.until("(magy-permission--all)")
+        for prompt in talk.prompts():
+            other.until(f"(string-search {lisp(prompt)} (magy-driven-transcript))")
+        allowed_in_emacs(other)
+        talk.said("Said again.")
+        assert not talk.frame.locator(".block.question.open").count()
+        other.until('(string-search "Said again." (magy-driven-transcript))')
+        assert (shop / "again").exists()
+        talk.ask("say it once more")
+        assert "touch first" in talk.question()
+        talk.window.hide_side_bar()
+        allowed_in_emacs(other)
+        asked_out_of_sight(talk.window)
+        allowed_in_emacs(other)
+        talk.window.until(lambda: not told(talk.window), "the end of the notification")
+        talk.show()
+        talk.said("Said once more.")
+        assert (shop / "once").exists()
+
+
+def allowed_in_emacs(other: Driven) -> None:
+    other.until("(magy-permission--all)")
+    other.keys("C-c m y")
+    other.keys("y")
+
+
+def told(one: Window) -> bool:
+    return any("touch once" in said for said in one.notifications())
+
+
+def asked_out_of_sight(one: Window) -> None:
+    """Where no transcript is in view a notification asks; it stays while the question is open."""
+    one.until(lambda: told(one), "a notification")
+    one.link_in_notification("touch once", "Answer…")
+    one.choose("Leave it open")
+    assert told(one)
+
+
+def restricted(scene: Scene) -> None:
+    """In a folder that is not trusted nothing of it is run, and what it sets does not count. It has
+    sessions of its own."""
+    server, folder = scene.server, scene.shop.parent / "theirs"
+    program = folder / ".venv" / "bin" / "magy"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\ntouch {folder / 'ran'}\n")
+    program.chmod(0o755)
+    (folder / ".vscode").mkdir()
+    (folder / ".vscode" / "settings.json").write_text(json.dumps({"magy.path": [str(program)]}))
+    server.settings(
+        security__workspace__trust__enabled=True,
+        security__workspace__trust__startupPrompt="never",
+    )
+    with window(scene.browser, server, folder) as one:
+        one.page.get_by_text("Restricted Mode").first.wait_for()
+        talk = Transcript(one)
+        talk.show()
+        talk.ask("shout")
+        talk.said("It shouts.")
+        assert not (folder / "ran").exists()
+        one.command("Magy: Focus on Sessions View")
+        one.until(lambda: "shout" in one.pane("Sessions"), "its session")
+        assert "clear away" not in one.pane("Sessions")
+    assert "clear away" in scene.window.pane("Sessions")
+
+
+PARTS: Mapping[Part, Sequence[str]] = {
+    cleared: (),
+    steered: ("F012", "G027"),
+    capped: ("G024",),
+    shared_with_emacs: ("F008", "G003"),
+    restricted: ("F013",),
+}
+
+
+@pytest.fixture(scope="module")
+def others(stage: Stage) -> Came:
+    for program in ("emacs", "emacsclient", "tmux"):
+        if shutil.which(program) is None:
+            missing(f"{program} is not installed")
+    return stage.day(SCRIPT, list(PARTS))
+
+
+@parts(PARTS)
+def test_a_day_with_others(others: Came, part: Part) -> None:
+    others.good(part)
