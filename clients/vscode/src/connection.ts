@@ -74,6 +74,7 @@ type Answerer<P, R> = (params: P, token: vscode.CancellationToken) => Promise<R>
 const LONG: ReadonlySet<string> = new Set([
   "magy/child/wait",
   "magy/doctor/run",
+  "magy/session/compact",
   "magy/session/summarize",
 ]);
 

@@ -58,10 +58,7 @@ prompt: def vat
 text: <insert>price * 0.19</insert>
 
 prompt: Fix the problems that the editor reports
-text: What does the editor say?
-call: call_tool {{"name": "diagnostics", "arguments": {{"path": "rates.json"}}}}
----
-text: It says {{{{last}}}}
+text: A comma too many.
 {edit("7,", "7", "rates.json")}
 ---
 text: Now it is valid.
@@ -174,7 +171,6 @@ def fixed(scene: Scene) -> None:
     one.command("Magy: Fix a Problem…")
     one.choose("Trailing comma")
     talk.said("Now it is valid.")
-    assert "It says rates.json:3" in talk.words(), "what the editor knows"
     one.until(lambda: one.text() == BROKEN.replace("7,", "7"), "the fix")
     one.changes(1)
 
@@ -344,7 +340,7 @@ PARTS: Mapping[Part, Sequence[str]] = {
     reviewed: ("G010",),
     rewritten: ("F010", "G008"),
     explained: ("F011",),
-    fixed: ("G007",),
+    fixed: (),
     exact: ("G012", "G013"),
     proposed: (),
     undone: ("G014",),

@@ -221,7 +221,8 @@ def restricted(scene: Scene) -> None:
         one.command("Magy: Focus on Sessions View")
         one.until(lambda: "shout" in one.pane("Sessions"), "its session")
         assert "clear away" not in one.pane("Sessions")
-    assert "clear away" in scene.window.pane("Sessions")
+    scene.window.command("Magy: Focus on Sessions View")
+    scene.window.until(lambda: "clear away" in scene.window.pane("Sessions"), "theirs")
 
 
 PARTS: Mapping[Part, Sequence[str]] = {

@@ -762,6 +762,8 @@ def test_the_window_and_the_cost_are_shown(page: Transcript) -> None:
     page.until(meter.count, "the meter")
     assert meter.get_attribute("aria-label") == "The model's window: 50k of 200k tokens are used"
     assert "$0.25" in page.at(".sums").inner_text()
+    page.page.get_by_role("button", name="Compact the conversation").click()
+    page.waits_for("compact")
     assert page.at(".session-title").inner_text() == "Count the prices"
 
 

@@ -39,6 +39,16 @@ export function sessionCommands(
       });
       if (value?.trim()) await set(magy, id, "title", value.trim());
     },
+    "magy.compactSession": async (session) => {
+      // Each agent has a conversation of its own.
+      const sessionId = session?.sessionId ?? magy.sessions.current ?? idOf(magy, session);
+      const focus = await vscode.window.showInputBox({
+        title: "Compact the conversation",
+        prompt: "A summary takes the place of what the model sees of older turns. The transcript stays as it is.",
+        placeHolder: "What the summary must keep, if anything",
+      });
+      if (focus !== undefined) await connection.request("magy/session/compact", { sessionId, focus });
+    },
     "magy.forkSession": async (session) => {
       const newSessionId = `vscode-${randomUUID()}`;
       await connection.request("magy/session/fork", { sessionId: idOf(magy, session), newSessionId });

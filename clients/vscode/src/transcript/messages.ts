@@ -106,6 +106,7 @@ export type FromPage =
   | { type: "older"; before: number }
   | { type: "prompt"; messageId: string; text: string; delivery: Delivery; along: Along; replaces?: { turnId: string; files: boolean } }
   | { type: "cancel" }
+  | { type: "compact" }
   | { type: "complete"; id: number; before: string }
   | { type: "mentions"; names: string[] }
   | { type: "open"; path: string; line?: number }

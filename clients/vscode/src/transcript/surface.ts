@@ -288,6 +288,9 @@ export class Surface implements vscode.Disposable {
       case "cancel":
         await connection.request("magy/session/cancel", { sessionId });
         return;
+      case "compact":
+        await vscode.commands.executeCommand("magy.compactSession", { sessionId });
+        return;
       case "drop":
         await connection.request("magy/queue/drop", { sessionId, messageIds: [message.messageId] });
         return;

@@ -5,7 +5,7 @@ import { oneLine } from "../state/harmless";
 import { short, spentOf, words } from "../state/sums";
 import type { Transcript } from "../state/transcript";
 import { childName, promptWords } from "../state/words";
-import { fill, h, icon } from "./dom";
+import { fill, h, icon, iconButton } from "./dom";
 import type { Child } from "./dom";
 import type { Shown } from "./shown";
 
@@ -45,13 +45,19 @@ export function drawSums(shown: Shown, element: HTMLElement): void {
   const sums = sumsOf(t);
   element.hidden = sums === "";
   if (element.hidden) return fill(element);
-  fill(element, meter(t), h("span", { class: "sums", title: sums }, sums));
+  fill(element, meter(t), h("span", { class: "sums", title: sums }, sums), compact(shown));
 }
 
 function meter(t: Transcript): Child {
   if (!(t.window > 0 && t.context > 0)) return undefined;
   const label = `The model's window: ${short(t.context)} of ${short(t.window)} tokens are used`;
   return h("meter", { min: 0, max: t.window, low: 0.6 * t.window, high: 0.85 * t.window, optimum: 0, value: Math.min(t.context, t.window), title: label, "aria-label": label });
+}
+
+/** As long as there is something that a summary could take the place of. */
+function compact(shown: Shown): Child {
+  if (!(shown.t.context > 0) || shown.t.state !== "idle") return undefined;
+  return iconButton("fold", "Compact the conversation: a summary for the model takes the place of older turns", () => shown.post({ type: "compact" }));
 }
 
 /** What a session without a title is called: the first line of its first prompt. */
