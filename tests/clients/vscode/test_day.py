@@ -358,6 +358,7 @@ def day(stage: Stage) -> Came:
     return stage.day(SCRIPT, list(PARTS))
 
 
+@pytest.mark.long
 @parts(PARTS)
 def test_a_day_with_magy(day: Came, part: Part) -> None:
     day.good(part)

@@ -242,6 +242,7 @@ def others(stage: Stage) -> Came:
     return stage.day(SCRIPT, list(PARTS))
 
 
+@pytest.mark.long
 @parts(PARTS)
 def test_a_day_with_others(others: Came, part: Part) -> None:
     others.good(part)
