@@ -308,10 +308,6 @@ def forked(scene: Scene) -> None:
     assert talk.blocks()[-3:] == last
     talk.ask("shout")
     talk.said("It shouts.")
-    one.command("Magy: Resume Session…")
-    one.keys("ArrowDown", "Enter")
-    one.until(lambda: talk.prompts()[-4:] == before, "the first one")
-    assert "It shouts." not in talk.words()
 
 
 def suggested(scene: Scene) -> None:
