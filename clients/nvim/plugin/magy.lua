@@ -73,6 +73,15 @@ for _, name in ipairs({
   end, { silent = true, desc = "Magy: " .. name })
 end
 
+-- Only where something was left in some project, it is looked whether it was in this one.
+vim.api.nvim_create_autocmd("VimEnter", {
+  callback = function()
+    if vim.uv.fs_stat(vim.fs.joinpath(vim.fn.stdpath("state"), "magy", "left")) then
+      require("magy.left").greet()
+    end
+  end,
+})
+
 local links = {
   MagyUser = "Title",
   MagyHead = "Title",

@@ -24,6 +24,12 @@ def test_a_prompt_streams_asks_and_edits_the_live_buffer(start: Start, shop: Pat
         nvim.keys("tidy the prices<C-s>")
         nvim.until_seen("? Run rm -rf build", "A lasting yes would allow", "? asks")
         assert nvim.lua("return vim.fn.bufname()").endswith("/prompt"), "the focus stays"
+        nvim.keys("<Esc>")
+        nvim.command("wincmd k | normal! gg")
+        nvim.until_seen("┌ Magy asks ─", "rm -rf build")
+        nvim.command("normal! G")
+        nvim.until("the transcript shows it", lambda: "┌ Magy asks" not in nvim.seen())
+        nvim.command("wincmd j")
         nvim.command("Magy allow")
         nvim.until_seen("The prices are tidy.", "○ idle")
         text = nvim.lua(
@@ -143,6 +149,17 @@ def test_the_prompt_completes_files_and_actions_and_remembers(start: Start) -> N
         nvim.until_seen("Seen.")
         nvim.keys("<Up>")
         nvim.until("the prompt before", lambda: nvim.text().startswith("look @prices.py"))
+
+
+def test_what_was_not_sent_is_there_again_in_the_next_neovim(start: Start) -> None:
+    with start("", "prices.py") as nvim:
+        nvim.command("Magy")
+        nvim.keys("half a thought<Esc>")
+        nvim.until_seen("half a thought")
+    with start("", "prices.py") as nvim:
+        nvim.until_seen("In shop a prompt was not sent; `:Magy` shows it.")
+        nvim.command("Magy")
+        nvim.until_seen("half a thought")
 
 
 def test_a_missing_server_is_said_and_what_was_written_stays(start: Start) -> None:

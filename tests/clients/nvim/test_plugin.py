@@ -81,10 +81,14 @@ def test_the_tags_of_the_help_resolve(tmp_path: Path) -> None:
     copy = tmp_path / "magy"
     shutil.copytree(CLIENT, copy)
     with neovim(tmp_path, environment(""), "--cmd", f"set runtimepath^={copy}") as nvim:
+        nvim.command("help magy-options")  # as it comes, before any :helptags
+        assert "*magy-options*" in nvim.text()
         nvim.command(f"helptags {copy}/doc")
-        nvim.command("help magy-commands")
+        nvim.command("Magy help")
         assert "*:Magy*" in nvim.text()
-    tags = {line.split("\t")[0] for line in (copy / "doc" / "tags").read_text().splitlines()}
+    made = (copy / "doc" / "tags").read_text()
+    tags = {line.split("\t")[0] for line in made.splitlines()}
+    assert (CLIENT / "doc" / "tags").read_text() == made, "run `:helptags clients/nvim/doc`"
     assert not [link for link in re.findall(r"\|(:?[Mm]agy[\w:.-]*)\|", HELP) if link not in tags]
 
 

@@ -30,10 +30,7 @@ local ACTIONS = { create = "comes back", change = "changes", remove = "goes" }
 local function lines_of(shown)
   local preview, project, wanted = shown.preview, shown.view.project, shown.wanted
   local turns = ("%d turn%s"):format(#preview.turns, #preview.turns == 1 and "" or "s")
-  local lines = {
-    ("# %s %s"):format(wanted.undoes and "Redo" or "Undo", turns),
-    "# y does it  f with or without files  c with or without conversation  q leaves it",
-  }
+  local lines = { ("# %s %s"):format(wanted.undoes and "Redo" or "Undo", turns) }
   local conversation = preview.conversation and "The conversation goes back, too." or "The conversation stays"
   if not preview.conversation then
     conversation = conversation .. ((preview.why or "") ~= "" and ": " .. preview.why or ".")
@@ -62,9 +59,14 @@ local function fill(buf)
   vim.bo[buf].modifiable = false
 end
 
+--- Takes the preview away; the focus is where it was before.
 local function leave(buf)
+  local window = previews[buf].window
   previews[buf] = nil
   api.nvim_buf_delete(buf, { force = true })
+  if api.nvim_win_is_valid(window) then
+    api.nvim_set_current_win(window)
+  end
 end
 
 local function done(shown, result)
@@ -82,17 +84,19 @@ local function done(shown, result)
     result.conversation and " and the conversation" or ""
   )
   local rest = #left > 0 and (" Left alone: %s."):format(table.concat(left, ", ")) or ""
+  -- What was said is in the prompt then, to be said otherwise.
+  if result.conversation and not shown.wanted.undoes and (result.prompt or "") ~= "" then
+    local block = shown.view.state:get(result.turnId)
+    if prompt.put(shown.view, block and content.words(block.data.content) or result.prompt) then
+      rest = rest .. " The prompt has what you asked."
+    end
+  end
   say.info("%s: %s.%s", shown.wanted.undoes and "Redone" or "Undone", what, rest)
   for _, file in ipairs(result.files) do
     local buf = vim.fn.bufnr(file.path)
     if buf > 0 and api.nvim_buf_is_loaded(buf) then
       vim.cmd.checktime(tostring(buf))
     end
-  end
-  -- What was said is in the prompt then, to be said otherwise.
-  if result.conversation and not shown.wanted.undoes and (result.prompt or "") ~= "" then
-    local block = shown.view.state:get(result.turnId)
-    prompt.open(shown.view, nil, block and content.words(block.data.content) or result.prompt)
   end
 end
 
@@ -112,7 +116,7 @@ local function toggle(buf, part)
   if not wanted.files and not wanted.conversation then
     return say.info("Nothing would be undone then.")
   end
-  local asked = { view = shown.view, wanted = wanted }
+  local asked = { view = shown.view, wanted = wanted, window = shown.window }
   connection.ask(shown.view.project, "magy/checkpoint/preview", params_of(asked), function(preview)
     if previews[buf] then
       asked.preview = preview
@@ -122,11 +126,17 @@ local function toggle(buf, part)
   end)
 end
 
+--- Shows a preview on a tab page of its own: there is room for the diff, and all windows stay as they are.
 local function open(shown)
   vim.cmd.stopinsert()
-  vim.cmd("botright new")
-  local buf = api.nvim_get_current_buf()
+  shown.window = api.nvim_get_current_win()
+  vim.cmd("tab split")
+  local buf = api.nvim_create_buf(false, true)
+  api.nvim_win_set_buf(0, buf)
+  local name = shown.wanted.undoes and "redo" or "undo"
+  api.nvim_buf_set_name(buf, ("magy://%s/%s/%d"):format(shown.view.project.name, name, buf))
   previews[buf] = shown
+  vim.wo[0][0].winbar = " y do it  f files  c conversation  q leave all as it is"
   vim.bo[buf].buftype, vim.bo[buf].bufhidden, vim.bo[buf].swapfile = "nofile", "wipe", false
   vim.bo[buf].filetype = "diff"
   vim.b[buf].magy_root = shown.view.project.root

@@ -80,6 +80,16 @@ local function redraw(project)
 end
 
 events.on("children", redraw)
+events.on("shown", function(view)
+  for buf, tree in pairs(trees) do
+    if tree.project == view.project and view == session.main(view.project) then
+      for _, window in ipairs(vim.fn.win_findbuf(buf)) do
+        pcall(api.nvim_win_close, window, false) -- it was opened for another session; the last window stays
+      end
+      draw(buf)
+    end
+  end
+end)
 events.on("magy/session/update", function(project, params)
   local news = params.update or {}
   if news.sessionUpdate == "state_update" or news.sessionUpdate == "session_info_update" then
@@ -97,10 +107,10 @@ events.on("magy/child/changed", function(project, params)
   end
 end)
 
---- Shows the transcript of a child, and its prompt: what is written there steers it.
+--- Goes to the transcript of a child, with its prompt below: what is written there steers it.
 function M.show(project, id)
   local view = session.view_of(project, id)
-  prompt.open(view)
+  prompt.show(view)
   connection.when_ready(project, function()
     session.ensure(view, function()
       buffers.go_to_end(view)
@@ -185,7 +195,7 @@ local function act(buf, what)
   elseif what == "transcript" and child then
     return M.show(tree.project, child.sessionId)
   elseif what == "transcript" then
-    return prompt.open(main)
+    return prompt.show(main)
   elseif not child then
     return say.info("No agent is here.")
   end
@@ -229,7 +239,7 @@ function M.open()
   vim.cmd.stopinsert()
   local window = vim.fn.bufwinid(buf)
   if window == -1 then
-    vim.cmd("botright 8split")
+    vim.cmd(("botright %dsplit"):format(math.max(4, math.min(8, math.floor(vim.o.lines / 5)))))
     window = api.nvim_get_current_win()
     api.nvim_win_set_buf(window, buf)
     buffers.window_options(window, "agents")

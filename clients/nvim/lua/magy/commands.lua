@@ -139,7 +139,7 @@ M.all = {
       local project = projects.here(0)
       connection.when_ready(project, function()
         session.new(project, function()
-          say.info("A new session.")
+          say.info("A new session; `:Magy resume` goes back to the old one.")
         end)
       end)
     end,

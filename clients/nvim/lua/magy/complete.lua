@@ -8,6 +8,9 @@ local M = {}
 
 local KINDS = { file = 17, directory = 19, symbol = 6, skill = 9, action = 3, agent = 7, command = 14 }
 
+-- What is offered first: what one names in a prompt, then what does something. `@clear` is the last of all.
+local ORDER = { file = 1, directory = 2, symbol = 3, agent = 4, skill = 5, action = 6, command = 7 }
+
 local capabilities = {
   positionEncoding = "utf-8",
   textDocumentSync = { openClose = true, change = 0 },
@@ -21,10 +24,13 @@ local function items_of(result, params)
   return {
     isIncomplete = true,
     items = vim.tbl_map(function(item)
+      local order = item.label:find("^@?clear") and 9 or ORDER[item.kind] or 8
       return {
         label = item.label,
+        sortText = order .. item.label,
         kind = KINDS[item.kind],
         detail = item.detail,
+        data = item.kind,
         filterText = prefix,
         textEdit = { range = range, newText = item.text },
       }
@@ -84,7 +90,12 @@ function M.attach(buf)
   local root = vim.b[buf].magy_root
   local id = vim.lsp.start({ name = "magy-prompt", cmd = server, root_dir = root }, { bufnr = buf, silent = true })
   if id then
-    vim.lsp.completion.enable(true, id, buf, { autotrigger = true })
+    vim.lsp.completion.enable(true, id, buf, {
+      autotrigger = true,
+      convert = function(item)
+        return { kind = item.data, menu = "", info = item.detail }
+      end,
+    })
   end
 end
 

@@ -1,7 +1,8 @@
 --- What the parts of this client tell each other: names with listeners.
 ---
 --- Names: every notification of the server (`magy/...`), with (project, params); and "ready" and "died",
---- with (project), "changed" with (view), "shown" with (view), "questions" with (project).
+--- with (project), "changed", "drawn" and "shown" with (view), "questions" and "children" with (project), "review" with
+--- (project, uri), "refused" with (view, blocks, why).
 
 local M = {}
 

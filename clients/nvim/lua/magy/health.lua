@@ -21,6 +21,15 @@ local function neovim()
   end
 end
 
+local function help()
+  local doc = vim.api.nvim_get_runtime_file("doc/magy.txt", false)[1]
+  if #vim.fn.getcompletion("magy-commands", "help") > 0 then
+    health.ok("`:help magy` is there.")
+  else
+    health.warn("`:help magy` finds nothing.", ("Run `:helptags %s`."):format(vim.fs.dirname(doc or "")))
+  end
+end
+
 local function options()
   local wrong = config.wrong()
   if #wrong == 0 then
@@ -106,6 +115,7 @@ end
 function M.check()
   health.start("Magy: Neovim")
   neovim()
+  help()
   options()
   health.start("Magy: server")
   program()

@@ -9,6 +9,7 @@ local events = require("magy.events")
 local harmless = require("magy.state.harmless")
 local projects = require("magy.project")
 local questions = require("magy.state.questions")
+local render = require("magy.view.render")
 local say = require("magy.say")
 local session = require("magy.session")
 local text = require("magy.state.text")
@@ -104,14 +105,6 @@ local function buffer()
   return panel.buf
 end
 
-local function rows_for(lines, width)
-  local rows = 0
-  for _, line in ipairs(lines) do
-    rows = rows + math.max(1, math.ceil(api.nvim_strwidth(line) / width))
-  end
-  return rows
-end
-
 local function fill(lines)
   local buf = buffer()
   vim.bo[buf].modifiable = true
@@ -133,9 +126,16 @@ local function close()
   panel.win = nil
 end
 
---- Draws the panel for a question. In the focus it has room for all; else for `panel_height` lines.
+--- Returns whether the cursor is in the upper half of the screen.
+local function cursor_is_high()
+  return api.nvim_win_get_position(0)[1] + vim.fn.winline() <= vim.o.lines / 2
+end
+
+--- Draws the panel for a question, at the edge away from the cursor. In the focus it has room for all; else
+--- for `panel_height` lines.
 local function show(question, project, count)
   local focused = is_focused()
+  panel.low = not focused and cursor_is_high() or (focused and panel.low)
   local width = math.max(20, math.min(vim.o.columns - 4, 76))
   local most = focused and vim.o.lines - 6 or config.get().panel_height
   local lines, foot = lines_of(question, project, count)
@@ -145,11 +145,11 @@ local function show(question, project, count)
   local buf = fill(lines)
   local place = {
     relative = "editor",
-    anchor = "NE",
-    row = vim.o.showtabline == 2 and 1 or 0,
+    anchor = panel.low and "SE" or "NE",
+    row = panel.low and vim.o.lines - vim.o.cmdheight - 1 or (vim.o.showtabline == 2 and 1 or 0),
     col = vim.o.columns,
     width = width,
-    height = math.max(1, math.min(rows_for(lines, width), vim.o.lines - 4, focused and 1000 or most + 2)),
+    height = math.max(1, math.min(#lines, vim.o.lines - 4)),
     style = "minimal",
     border = "single",
     title = (" Magy asks%s "):format(project == projects.here(0) and "" or " in " .. project.name),
@@ -162,14 +162,31 @@ local function show(question, project, count)
     place.noautocmd = true
     panel.win = api.nvim_open_win(buf, false, place)
     vim.wo[panel.win].wrap = true
-    vim.wo[panel.win].linebreak = false
+    vim.wo[panel.win].linebreak = true
   end
+  local rows = api.nvim_win_text_height(panel.win, {}).all
+  api.nvim_win_set_height(panel.win, math.max(1, math.min(rows, vim.o.lines - 4)))
 end
 
---- Returns whether a transcript on this tab page shows the question.
+--- Returns whether a window shows a block: all of it, or of a longer one as much as it can, to the end.
+local function shows(window, view, block)
+  local first = block and render.row(view, block)
+  if not first then
+    return false
+  end
+  local last = first + render.height(view, block)
+  local top, bottom = unpack(api.nvim_win_call(window, function()
+    return { vim.fn.line("w0"), vim.fn.line("w$") }
+  end))
+  return last >= top and last <= bottom and (first + 1 >= top or last - first >= bottom - top)
+end
+
+--- Returns whether the lines of the question are on the screen, in a transcript of this tab page.
 local function is_seen(project, question)
   for _, view in ipairs(session.views(project)) do
-    if questions.below(question.sessionId, view.session) and buffers.window(view) then
+    local window = questions.below(question.sessionId, view.session) and buffers.window(view)
+    -- What is drawn in a moment is looked at then.
+    if window and (view.due or shows(window, view, view.state:get(question.interactionId))) then
       return true
     end
   end
@@ -207,8 +224,25 @@ events.on("questions", function()
   vim.cmd.redrawstatus({ bang = true })
 end)
 
-api.nvim_create_autocmd({ "VimResized", "TabEnter", "BufWinEnter", "WinClosed" }, {
-  group = api.nvim_create_augroup("magy.panel", {}),
+events.on("drawn", function()
+  if panel.question then
+    M.update()
+  end
+end)
+
+local group = api.nvim_create_augroup("magy.panel", {})
+
+api.nvim_create_autocmd({ "CursorMoved", "CursorMovedI" }, {
+  group = group,
+  callback = function()
+    if panel.win and not is_focused() and panel.low ~= cursor_is_high() then
+      M.update()
+    end
+  end,
+})
+
+api.nvim_create_autocmd({ "VimResized", "TabEnter", "BufWinEnter", "WinClosed", "WinScrolled" }, {
+  group = group,
   callback = vim.schedule_wrap(function()
     if panel.question then
       M.update()

@@ -7,6 +7,7 @@ local context = require("magy.context")
 local events = require("magy.events")
 local one_line = require("magy.state.harmless").one_line
 local projects = require("magy.project")
+local left = require("magy.left")
 local say = require("magy.say")
 local session = require("magy.session")
 local special = require("magy.special")
@@ -16,7 +17,7 @@ local api = vim.api
 local M = {}
 
 -- buffer -> prompt {view, buf, items, looking, pending, ...}: `looking` while the server is asked what goes
--- along, `pending` what was sent meanwhile, as {text, delivery}
+-- along, `pending` what was sent meanwhile, as {text, delivery, sent}
 local by_buf = {}
 
 --- Returns the prompt that a buffer is; 0: the current one. nil: it is none.
@@ -46,7 +47,12 @@ function M.winbar()
   for number, item in ipairs(prompt and prompt.items or {}) do
     table.insert(words, ("%s%d %s"):format(item.on and "+" or "-", number, one_line(item.label)))
   end
-  local line = #words > 0 and table.concat(words, "  ") or "what you write goes alone"
+  local line = table.concat(words, "  ")
+  if prompt and prompt.looking then
+    line = "what is around the cursor is looked at"
+  elseif #words == 0 then
+    line = "what you write goes alone"
+  end
   return " " .. line:gsub("%%", "%%%%")
 end
 
@@ -132,6 +138,7 @@ function M.send_pending(prompt)
   local pending = prompt.pending
   prompt.pending = {}
   for _, one in ipairs(pending) do
+    one.sent()
     deliver(prompt, one.text, one.delivery)
   end
   if #pending > 0 then
@@ -154,7 +161,8 @@ function M.send(delivery, prompt)
   set_text(prompt, "")
   M.fit(prompt)
   buffers.go_to_end(prompt.view)
-  table.insert(prompt.pending, { text = text, delivery = delivery })
+  local sent = session.announce(prompt.view, text)
+  table.insert(prompt.pending, { text = text, delivery = delivery, sent = sent })
   -- Who is faster than the server sends what it would have proposed.
   if not prompt.looking then
     M.send_pending(prompt)
@@ -205,6 +213,9 @@ local function make(view)
   vim.bo[buf].completeopt = "menuone,noselect,popup"
   require("magy.complete").attach(buf)
   pcall(vim.treesitter.start, buf, "markdown")
+  if view == session.main(view.project) then
+    set_text(prompt, left.draft(view.project.root))
+  end
   api.nvim_create_autocmd("BufWriteCmd", {
     buffer = buf,
     callback = function()
@@ -215,7 +226,7 @@ local function make(view)
   api.nvim_create_autocmd({ "TextChanged", "TextChangedI" }, {
     buffer = buf,
     callback = function()
-      vim.bo[buf].modified = false -- leaving Neovim asks nothing about a prompt
+      vim.bo[buf].modified = false -- leaving Neovim asks nothing about a prompt: it is kept
       M.fit(prompt)
     end,
   })
@@ -240,11 +251,14 @@ local function make(view)
   return prompt
 end
 
---- Makes the window as high as what is written, up to `prompt_height`.
+--- Makes the window as high as what is written, up to `prompt_height`. Half of the room is the transcript's.
 function M.fit(prompt)
+  local transcript = buffers.window(prompt.view)
   for _, window in ipairs(api.nvim_tabpage_list_wins(0)) do
     if api.nvim_win_get_buf(window) == prompt.buf then
-      local wanted = math.max(2, math.min(api.nvim_buf_line_count(prompt.buf), config.get().prompt_height))
+      local room = api.nvim_win_get_height(window) + (transcript and api.nvim_win_get_height(transcript) or 0)
+      local most = math.min(config.get().prompt_height, math.floor(room / 2) - 1)
+      local wanted = math.max(2, math.min(api.nvim_buf_line_count(prompt.buf), most))
       api.nvim_win_set_height(window, wanted + 1) -- the winbar counts
     end
   end
@@ -262,10 +276,13 @@ local function prompt_window(prompt)
   end
 end
 
---- Opens the transcript of a view and its prompt below; the focus goes to the prompt. `range`: lines that
---- were marked; `text`: what to begin with.
-function M.open(view, range, text)
-  local prompt = view.prompt and api.nvim_buf_is_valid(view.prompt.buf) and view.prompt or make(view)
+local function prompt_of(view)
+  return view.prompt and api.nvim_buf_is_valid(view.prompt.buf) and view.prompt or make(view)
+end
+
+--- Has the windows of a view's transcript and prompt on this tab page; returns the prompt and its window.
+local function place(view, range)
+  local prompt = prompt_of(view)
   look_around(prompt, range)
   buffers.open(view)
   local window = prompt_window(prompt)
@@ -274,13 +291,38 @@ function M.open(view, range, text)
     window = api.nvim_get_current_win()
     api.nvim_win_set_buf(window, prompt.buf)
   end
-  api.nvim_set_current_win(window)
   M.fit(prompt)
+  return prompt, window
+end
+
+--- Opens the transcript of a view and its prompt below; the focus goes to the prompt. `range`: lines that
+--- were marked; `text`: what to begin with.
+function M.open(view, range, text)
+  local prompt, window = place(view, range)
+  api.nvim_set_current_win(window)
   if text and text ~= "" then
     set_text(prompt, text)
   end
   vim.cmd.startinsert({ bang = true })
   return prompt
+end
+
+--- The same, but the focus goes to the transcript, in Normal mode.
+function M.show(view)
+  place(view)
+  api.nvim_set_current_win(buffers.window(view))
+  vim.cmd.stopinsert()
+end
+
+--- Puts a text into the prompt of a view, without opening it, unless something is written there.
+--- Returns whether it is there now.
+function M.put(view, text)
+  local prompt = prompt_of(view)
+  if vim.trim(text_of(prompt)) ~= "" then
+    return false
+  end
+  set_text(prompt, text)
+  return true
 end
 
 --- Opens the project's transcript and prompt.
@@ -294,8 +336,15 @@ end
 function M.ask(view, text, range)
   local window = context.window()
   local project = view.project
+  local sent = session.announce(view, text)
+  buffers.go_to_end(view)
+  if not buffers.window(view) then
+    local now = projects.alive(project) and "Asked" or "Magy starts and is asked then"
+    say.info("%s; `:Magy` shows the answer.", now)
+  end
   connection.when_ready(project, function()
     local function send(items)
+      sent()
       local blocks = { { type = "text", text = text } }
       for _, item in ipairs(items) do
         if item.on then
@@ -314,6 +363,17 @@ function M.ask(view, text, range)
     end
   end)
 end
+
+api.nvim_create_autocmd("ExitPre", {
+  group = api.nvim_create_augroup("magy.prompt", {}),
+  callback = function()
+    for _, project in ipairs(projects.all()) do
+      local prompt = session.main(project).prompt
+      local draft = prompt and api.nvim_buf_is_valid(prompt.buf) and text_of(prompt) or left.unread(project.root)
+      left.keep(project, draft)
+    end
+  end,
+})
 
 --- Closes the windows of the transcript and the prompt that are on this tab page.
 function M.close()

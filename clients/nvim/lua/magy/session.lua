@@ -2,7 +2,7 @@
 ---
 --- A view is what a transcript buffer shows: {project, session, state, buf, attached, unsent}. Each project
 --- has one (`project.view`), and one for each child that was looked at (`project.views`). `attached` is
---- true, a list of what waits for that, or nil.
+--- true, a list of what waits for that, or nil. `coming` has the texts that wait for the server to be there.
 
 local config = require("magy.config")
 local connection = require("magy.connection")
@@ -16,7 +16,7 @@ local Transcript = require("magy.state.transcript")
 local M = {}
 
 local function new_view(project, session)
-  return { project = project, session = session, state = Transcript.new(session), unsent = {} }
+  return { project = project, session = session, state = Transcript.new(session), unsent = {}, coming = {} }
 end
 
 --- Returns the view of the project's own session.
@@ -153,16 +153,47 @@ end
 
 -- Prompts ---------------------------------------------------------------------------------------
 
+--- Has a text shown that is sent once the server is there. Returns what is called when that is so, or not
+--- any more.
+function M.announce(view, text)
+  local one = { text = text }
+  table.insert(view.coming, one)
+  view.state:frame()
+  changed(view)
+  return function()
+    view.coming = vim.tbl_filter(function(other)
+      return other ~= one
+    end, view.coming)
+    view.state:frame()
+    changed(view)
+  end
+end
+
+--- Returns the texts that are sent but not with the server yet.
+function M.on_its_way(view)
+  local texts = vim.tbl_map(function(prompt)
+    return prompt.blocks[1] and prompt.blocks[1].text or ""
+  end, view.unsent)
+  for _, one in ipairs(view.coming) do
+    table.insert(texts, one.text)
+  end
+  return texts
+end
+
 local function forget(view, prompt)
   view.unsent = vim.tbl_filter(function(one)
     return one ~= prompt
   end, view.unsent)
+  view.state:frame()
+  changed(view)
 end
 
 --- Gives prompts that the server did not take back to who wrote them.
 function M.give_back(view, why)
   local unsent = view.unsent
   view.unsent = {}
+  view.state:frame()
+  changed(view)
   for _, prompt in ipairs(unsent) do
     events.tell("refused", view, prompt.blocks, why)
   end
@@ -200,6 +231,8 @@ end
 function M.prompt(view, blocks, delivery)
   local prompt = { id = say.id("prompt"), blocks = blocks, delivery = delivery or "auto" }
   table.insert(view.unsent, prompt)
+  view.state:frame()
+  changed(view)
   M.ensure(view, function()
     send(view, prompt)
   end)
@@ -252,7 +285,7 @@ end)
 
 events.on("died", function(project, unexpected)
   for _, view in ipairs(M.views(project)) do
-    view.attached = nil
+    view.attached, view.coming = nil, {}
     view.state:drop_streamed()
     view.state.state, view.state.open, view.state.asked = "idle", {}, {}
     if unexpected then

@@ -38,7 +38,7 @@ end
 local function show(project, id)
   local view = session.main(project)
   session.show(view, id)
-  prompt.open(view)
+  prompt.show(view)
   session.ensure(view, function() end)
 end
 

@@ -9,7 +9,9 @@ local M = {}
 --- Carries a prompt out if it is one of these; returns whether it was.
 function M.done(view, text, blocks)
   if text == "@clear" then
-    session.new(view.project, function() end)
+    session.new(view.project, function()
+      say.info("A new session; `:Magy resume` goes back to the old one.")
+    end)
     return true
   end
   local focus = text:match("^@compact%s*(.*)$")

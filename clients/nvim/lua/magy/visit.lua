@@ -15,13 +15,14 @@ local M = {}
 --- Shows a file in the window where the person works, or in a new one; `line` from 1.
 function M.file(path, line)
   local window = context.window()
-  if window then
-    api.nvim_set_current_win(window)
+  local name = { vim.fn.fnameescape(path), magic = { file = false, bar = false } }
+  if not window then
+    vim.cmd.split(vim.tbl_extend("force", name, { mods = { split = "topleft" } }))
   else
-    vim.cmd("topleft new")
-  end
-  if api.nvim_buf_get_name(0) ~= path then
-    vim.cmd.edit({ vim.fn.fnameescape(path), magic = { file = false, bar = false } })
+    api.nvim_set_current_win(window)
+    if api.nvim_buf_get_name(0) ~= path then
+      vim.cmd.edit(name)
+    end
   end
   if line then
     api.nvim_win_set_cursor(0, { math.max(1, math.min(line, api.nvim_buf_line_count(0))), 0 })

@@ -30,10 +30,24 @@ end
 
 -- Going -----------------------------------------------------------------------------------------
 
+--- Goes to a line (from 0) of a file, and has the lines shown that a change there replaced.
+local function go_to(path, row)
+  visit.file(path, row + 1)
+  local at = draw.at(0, cursor_line())
+  if at and at.row == 0 then
+    draw.uncover(0, #vim.split(at.hunk.oldText or "", "\n"))
+  end
+end
+
 --- Goes to the next or previous change, in whatever file; `only`: in this buffer alone, saying nothing.
+--- In this buffer it is there at once, so that a command or a macro may go on with it.
 function M.go(direction, only)
   local project = projects.here(0)
   local window, buf = api.nvim_get_current_win(), api.nvim_get_current_buf()
+  local row = draw.beyond(buf, cursor_line(), direction)
+  if row then
+    return go_to(api.nvim_buf_get_name(buf), row)
+  end
   local is_file = vim.bo[buf].buftype == "" and api.nvim_buf_get_name(buf) ~= ""
   local params = { direction = direction, line = cursor_line() }
   params.uri = is_file and vim.uri_from_bufnr(buf) or nil
@@ -44,11 +58,7 @@ function M.go(direction, only)
     elseif only and (result.uri ~= params.uri or api.nvim_get_current_win() ~= window) then
       return
     end
-    visit.file(vim.uri_to_fname(result.uri), (result.range and result.range.start.line or 0) + 1)
-    local at = draw.at(0, cursor_line())
-    if at and at.row == 0 then
-      draw.uncover(0, #vim.split(at.hunk.oldText or "", "\n"))
-    end
+    go_to(vim.uri_to_fname(result.uri), result.range and result.range.start.line or 0)
   end)
 end
 
@@ -215,7 +225,7 @@ function M.amend()
   if not at then
     return
   end
-  local project, filetype = projects.here(0), vim.bo.filetype
+  local project, filetype, window = projects.here(0), vim.bo.filetype, api.nvim_get_current_win()
   local lines = vim.split(at.hunk.newText or "", "\n", { plain = true })
   local ends = lines[#lines] == ""
   if ends then
@@ -230,6 +240,14 @@ function M.amend()
   vim.bo[buf].modified = false
   vim.wo[0][0].winbar = " New lines of the change:  :w puts them there,  :q! leaves it as it is"
   vim.b[buf].magy_root = project.root
+  api.nvim_create_autocmd("BufWipeout", {
+    buffer = buf,
+    callback = vim.schedule_wrap(function()
+      if api.nvim_win_is_valid(window) then
+        api.nvim_set_current_win(window)
+      end
+    end),
+  })
   api.nvim_create_autocmd("BufWriteCmd", {
     buffer = buf,
     callback = function()

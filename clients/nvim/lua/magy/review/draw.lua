@@ -204,6 +204,21 @@ function M.at(buf, line)
   end
 end
 
+--- Returns the first line (from 0) of the next change after a line, or of the previous one before it; nil:
+--- there is none in that direction.
+function M.beyond(buf, line, direction)
+  local found
+  for _, one in ipairs(drawn[buf] or {}) do
+    local row = api.nvim_buf_get_extmark_by_id(buf, ns, one.id, {})[1]
+    if direction == "next" and row and row > line then
+      found = math.min(found or row, row)
+    elseif direction == "previous" and row and row < line then
+      found = math.max(found or row, row)
+    end
+  end
+  return found
+end
+
 --- Returns how many changes wait in a buffer.
 function M.count(buf)
   return #(drawn[buf] or {})

@@ -74,6 +74,7 @@ function M.diff()
   local proposed = file.mode == "proposed"
   text_at(project, proposed and file.proposedUri or file.baseUri, function(text)
     vim.cmd("tab split")
+    local half = api.nvim_get_current_win()
     vim.cmd.diffthis()
     vim.cmd(proposed and "rightbelow vnew" or "leftabove vnew")
     local other = api.nvim_get_current_buf()
@@ -90,6 +91,15 @@ function M.diff()
       buffer = other,
       callback = vim.schedule_wrap(function()
         draw.set_plain(project, buf, false)
+      end),
+    })
+    api.nvim_create_autocmd("WinClosed", {
+      pattern = tostring(half),
+      once = true,
+      callback = vim.schedule_wrap(function()
+        if api.nvim_buf_is_valid(other) then
+          api.nvim_buf_delete(other, { force = true }) -- alone it says nothing
+        end
       end),
     })
     vim.bo[other].filetype, vim.bo[other].modifiable = vim.bo[buf].filetype, false

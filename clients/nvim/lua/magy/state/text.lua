@@ -109,10 +109,10 @@ end
 
 --- Returns what a yes that lasts would allow, as a line.
 function M.extent(t, question)
-  local head = "No lasting yes: Magy cannot tell what it would allow"
-  if #(question.remember or {}) > 0 then
-    head = questions.spawns(question) and "Any yes would allow" or "A lasting yes would allow"
+  if #(question.remember or {}) == 0 then
+    return "No lasting yes: Magy cannot tell what it would allow"
   end
+  local head = questions.spawns(question) and "Any yes would allow" or "A lasting yes would allow"
   return ("%s: %s"):format(head, table.concat(questions.covers(t, question), ", "))
 end
 

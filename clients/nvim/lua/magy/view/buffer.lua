@@ -58,13 +58,14 @@ local function draw(view)
   for _, window in ipairs(following) do
     local last = api.nvim_buf_get_lines(view.buf, -2, -1, false)[1]
     api.nvim_win_set_cursor(window, { api.nvim_buf_line_count(view.buf), #last })
-    if #view.state.waiting > 0 or view.state.progress ~= "" then
+    if #view.state.waiting > 0 or view.state.progress ~= "" or #session.on_its_way(view) > 0 then
       show_tail(window)
     end
   end
   if not fine then
     error(problem, 0)
   end
+  events.tell("drawn", view)
 end
 
 --- Draws what waits to be drawn, at once.

@@ -192,9 +192,13 @@ function M.block(t, block, open)
   return lines, decor
 end
 
---- Returns what stands below the last line, as virtual lines: what goes on, and what waits.
-function M.tail(t)
+--- Returns what stands below the last line, as virtual lines: what goes on, and what waits; `sent`: texts
+--- that are on their way to the server.
+function M.tail(t, sent)
   local lines = {}
+  for _, text_sent in ipairs(sent) do
+    table.insert(lines, { { "  · on its way: " .. one_line(text_sent), "MagyMeta" } })
+  end
   if t.progress ~= "" then
     table.insert(lines, { { "  ▸ " .. one_line(t.progress), "MagyMeta" } })
   end

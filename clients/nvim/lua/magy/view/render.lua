@@ -5,6 +5,7 @@
 
 local config = require("magy.config")
 local look = require("magy.view.look")
+local session = require("magy.session")
 
 local api = vim.api
 
@@ -120,7 +121,7 @@ end
 --- Below the last line: what goes on, and which prompts wait.
 local function draw_tail(view)
   api.nvim_buf_clear_namespace(view.buf, tail, 0, -1)
-  local lines = look.tail(view.state)
+  local lines = look.tail(view.state, session.on_its_way(view))
   if #lines > 0 then
     local last = api.nvim_buf_line_count(view.buf) - 1
     api.nvim_buf_set_extmark(view.buf, tail, last, 0, { virt_lines = lines })
@@ -199,6 +200,11 @@ function M.block_at(view, row)
     return nil
   end
   return view.marks[mark[1]], mark[2]
+end
+
+--- Returns how many lines a block has that is shown.
+function M.height(view, block)
+  return #view.drawn[block].lines
 end
 
 --- Returns the first line (from 0) of a block that is shown, or nil.
