@@ -19,7 +19,7 @@ from magy_server.regex import regex
 
 _VARIABLE = regex(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<other>[^}]*))?\}")
 _PLACE = regex(
-    r"(?:~|\.\.?)?(?:/[\w. -]{1,30})+/?|\.\.?|~|/"  # a path of short parts
+    r"(?:~|\.\.?)?(?:/[\w. -]+){2,}/?|(?:~|\.\.?)?/[\w. -]{0,30}|\.\.?|~"  # a path
     r"|[\w.-]+:\d{1,5}"  # host and port
     r"|\w+://[\w.:-]+(?:/[\w.-]{1,16})*/?"  # an address without a user, a query, a long part
 )
