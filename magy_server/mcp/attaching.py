@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.mcp import mentions
 from magy_server.core.mcp.mentions import Mentionable, OfferedPrompt
-from magy_server.core.values import Content, Embedded, Hash, Image, Text
+from magy_server.core.values import Content, Embedded, Hash, Text
 from magy_server.mcp.connection import Connection
 from magy_server.mcp.offers import Answer
-from magy_server.mcp.tool_making import MOST_PICTURES, Picture
+from magy_server.mcp.tool_making import Picture, with_pictures
 
 LONGEST = 100_000
 """Characters of one resource, or prompt, that are given."""
@@ -126,16 +126,9 @@ def _usage(prompt: OfferedPrompt) -> str:
 
 
 def _content(server: Connection, what: str, answer: Answer, picture: Picture) -> Found:
-    text, images, blobs = server.clean(answer.text), list[Image](), dict[Hash, bytes]()
+    text = server.clean(answer.text)
     if len(text) > LONGEST:
         text = f"{text[:LONGEST]}\n[... {len(text) - LONGEST:,} more characters are left out]"
-    for data, name in answer.pictures[:MOST_PICTURES]:
-        try:
-            image = picture(data, name)
-        except InvalidRequest as error:
-            text += f"\n[{error.message}]"
-            continue
-        images.append(image)
-        blobs[image.hash] = data
+    text, images, blobs = with_pictures(text, answer, picture)
     shown = text or ("(pictures)" if images else "(nothing)")
     return [Embedded(uri=mentions.uri(server.name, what), text=shown), *images], blobs

@@ -140,10 +140,12 @@ class _Progress:
         self._ctx.emit(f"{far} {message[:500]}".rstrip() + "\n")
 
 
-def result(answer: Answer, call: str, picture: Picture) -> Result:
-    """What model and person get of an answer. Of a long one the model gets both ends, and can read
-    the rest by page."""
-    text, images, blobs = answer.text, list[Image](), dict[Hash, bytes]()
+def with_pictures(
+    text: str, answer: Answer, picture: Picture
+) -> tuple[str, list[Image], dict[Hash, bytes]]:
+    """Returns the first pictures of an answer with their bytes, and the text, which says of those
+    that cannot be taken why."""
+    images, blobs = list[Image](), dict[Hash, bytes]()
     for data, name in answer.pictures[:MOST_PICTURES]:
         try:
             image = picture(data, name)
@@ -152,6 +154,13 @@ def result(answer: Answer, call: str, picture: Picture) -> Result:
             continue
         images.append(image)
         blobs[image.hash] = data
+    return text, images, blobs
+
+
+def result(answer: Answer, call: str, picture: Picture) -> Result:
+    """What model and person get of an answer. Of a long one the model gets both ends, and can read
+    the rest by page."""
+    text, images, blobs = with_pictures(answer.text, answer, picture)
     if (left := len(answer.pictures) - MOST_PICTURES) > 0:
         text += f"\n[{left} more pictures are not shown]"
     return Result(

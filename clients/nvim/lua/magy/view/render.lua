@@ -40,17 +40,24 @@ local function decorate(view, drawn, row, from)
   drawn.decor = nil
 end
 
+--- Returns how many entries two lists have in common at their beginning, and how many more at their end.
+local function alike(old, new)
+  local most = math.min(#old, #new)
+  local head = 0
+  while head < most and old[head + 1] == new[head + 1] do
+    head = head + 1
+  end
+  local foot = 0
+  while foot < most - head and old[#old - foot] == new[#new - foot] do
+    foot = foot + 1
+  end
+  return head, foot
+end
+
 --- Replaces the lines of a block that is shown by what it looks like now.
 local function redraw(view, drawn, lines, decor)
   local row, old = row_of(view, drawn), drawn.lines
-  local same = 0
-  while same < #old and same < #lines and old[same + 1] == lines[same + 1] do
-    same = same + 1
-  end
-  local rest = 0
-  while rest < #old - same and rest < #lines - same and old[#old - rest] == lines[#lines - rest] do
-    rest = rest + 1
-  end
+  local same, rest = alike(old, lines)
   set_lines(view, row + same, row + #old - rest, vim.list_slice(lines, same + 1, #lines - rest))
   api.nvim_buf_set_extmark(view.buf, M.ns, row, 0, { id = drawn.mark })
   drawn.lines, drawn.decor = lines, decor
@@ -99,14 +106,7 @@ end
 --- Makes the blocks that are shown those of the list `wanted`, in that order.
 local function arrange(view, wanted)
   local old = view.order
-  local head = 0
-  while head < #old and head < #wanted and old[head + 1] == wanted[head + 1] do
-    head = head + 1
-  end
-  local foot = 0
-  while foot < #old - head and foot < #wanted - head and old[#old - foot] == wanted[#wanted - foot] do
-    foot = foot + 1
-  end
+  local head, foot = alike(old, wanted)
   remove(view, head + 1, #old - foot)
   if head < #wanted - foot then
     local row = view.empty and 0 or api.nvim_buf_line_count(view.buf)
