@@ -13,6 +13,8 @@ from magy_server.core.errors import MagyError
 LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
+PATIENCE = 60.0
+"""Seconds that a process which ends waits for what it has begun."""
 
 
 def logged(error: BaseException, of: str = "") -> None:
@@ -63,9 +65,14 @@ class Tasks:
         if not task.cancelled() and (error := task.exception()):
             self._failed(error)
 
-    async def settle(self) -> None:
-        """Waits until all tasks are done; for the end of the process."""
-        await asyncio.gather(*self._all, return_exceptions=True)
+    async def settle(self, seconds: float = PATIENCE) -> bool:
+        """Waits until all tasks are done, for the end of the process, and stops those that are not
+        after so many seconds: a disk may never answer. Returns whether all were done."""
+        tasks = tuple(self._all)
+        _, late = await asyncio.wait(tasks, timeout=seconds) if tasks else ((), ())
+        if late:
+            await self.cancel()
+        return not late
 
     async def cancel(self) -> None:
         """Stops all of them, and waits until they have stopped."""

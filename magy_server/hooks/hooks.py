@@ -83,12 +83,8 @@ class Hooks:
 
     async def close(self) -> None:
         """Those that still run get a moment, then they are ended."""
-        try:
-            async with asyncio.timeout(LAST):
-                await self._tasks.settle()
-        except TimeoutError:
+        if not await self._tasks.settle(LAST):
             LOG.warning("Hooks that had not ended %g s after the end were stopped.", LAST)
-        await self._tasks.cancel()
 
     # --- inside ---------------------------------------------------------------------------------
 
