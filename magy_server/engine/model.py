@@ -9,13 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
-from contextlib import (
-    AbstractAsyncContextManager,
-    aclosing,
-    asynccontextmanager,
-    nullcontext,
-    suppress,
-)
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from time import monotonic
@@ -272,8 +266,7 @@ async def shown(
     finally:
         progress.over()
         ticking.cancel()
-        with suppress(asyncio.CancelledError):
-            await ticking
+        await asyncio.wait([ticking])  # a stop that comes just now is for who waits here
 
 
 def said(passed: float, reading: Reading | None, prompt: int, facts: ModelFacts) -> str:

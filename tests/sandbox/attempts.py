@@ -143,7 +143,7 @@ ATTEMPTS: Mapping[str, Attempt] = {
     "Magy's socket": reaches("AF_UNIX", "os.environ['STATE'] + '/bus'", bare=True),
     "a socket in /tmp": python(
         "import glob\nfor path in glob.glob('/tmp/magy-sandbox-test-*/s'):\n"
-        " socket.socket(socket.AF_UNIX).connect(path); print('OUT!')", bare=True,
+        " if not socket.socket(socket.AF_UNIX).connect_ex(path): print('OUT!')", bare=True,
     ),
     "sockets of services": Attempt(
         "find /run -type s 2>/dev/null | grep . && echo OUT!; test -e /run/docker.sock && echo OUT!"
