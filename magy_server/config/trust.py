@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Protocol
@@ -78,17 +79,25 @@ def files_hash(root: str) -> str:
 
 def magy_files(root: str) -> Iterator[str]:
     """The paths of the root's Magy files, in no order; of links, not what they lead to."""
-    unread = {os.path.join(root, *name.split("/")) for name in UNREAD}
     for name in FILES:
         path = os.path.join(root, name)
-        if os.path.isdir(path) and not os.path.islink(path):
-            for directory, folders, names in os.walk(path):
-                folders[:] = [f for f in folders if os.path.join(directory, f) not in unread]
-                links = [f for f in folders if os.path.islink(os.path.join(directory, f))]
-                found = (os.path.join(directory, name) for name in [*names, *links])
-                yield from (path for path in found if path not in unread)
-        elif os.path.lexists(path):
+        try:
+            mode = os.lstat(path).st_mode
+        except (OSError, ValueError):
+            continue
+        if stat.S_ISDIR(mode):
+            yield from _below(path, root)
+        else:
             yield path
+
+
+def _below(top: str, root: str) -> Iterator[str]:
+    unread = {os.path.join(root, *name.split("/")) for name in UNREAD}
+    for directory, folders, names in os.walk(top):
+        folders[:] = [f for f in folders if os.path.join(directory, f) not in unread]
+        links = [f for f in folders if os.path.islink(os.path.join(directory, f))]
+        found = (os.path.join(directory, name) for name in [*names, *links])
+        yield from (path for path in found if path not in unread)
 
 
 def _content(path: str, root: str, own: Collection[str]) -> tuple[bytes, int]:

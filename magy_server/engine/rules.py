@@ -16,7 +16,7 @@ from magy_server.core.errors import NotFound
 from magy_server.core.permit import Ruleset
 from magy_server.core.policy import strangers
 from magy_server.core.policy.guardrails import NOBODY, Said, said
-from magy_server.core.settings import LimitSettings
+from magy_server.core.settings import LimitSettings, Settings
 from magy_server.core.state.state import State
 from magy_server.core.summary import own_turns
 from magy_server.core.tool import Tool
@@ -77,14 +77,15 @@ async def law(session: Session, world: World) -> Law:
     state = session.state
     above = await world.above(state)
     project = await world.project(state.root)
+    settings = world.settings(state.root)
     return Law(
         levels=await levels(world, state, above),
         grants=[
             *(g for one in (state, *above) for g in _granted(one, state.spending.run)),
             *project.grants,
         ],
-        bypass=world.settings(state.root).bypass and any(one.bypass for one in (state, *above)),
-        review=await review_mode(world, state),
+        bypass=settings.bypass and any(one.bypass for one in (state, *above)),
+        review=_strictest_review([state, *above], settings),
         untrusted=strangers.all_of(one.conversation.untrusted for one in (*above[::-1], state)),
     )
 
@@ -127,9 +128,13 @@ async def review_mode(world: World, state: State) -> str:
         chain = [state, *await world.above(state)]
     except NotFound:  # deleted just now, and this with it
         chain = [state]
+    return _strictest_review(chain, world.settings(state.root))
+
+
+def _strictest_review(chain: Sequence[State], settings: Settings) -> str:
     said = {one.review for one in chain}
     if not chain[-1].review:
-        said.add(world.settings(state.root).edits.review)
+        said.add(settings.edits.review)
     return min(said - {""}, key=STRICTEST.index)
 
 

@@ -143,6 +143,7 @@ class World:
     """What was built of the conversations that are talking now."""
     _texts: dict[Hash, str] = field(default_factory=dict)
     _schemas: dict[str, tuple[Tool, str]] = field(default_factory=dict)
+    _projects: dict[str | None, Project] = field(default_factory=dict)
 
     @property
     def limits(self) -> SpawnSettings:
@@ -193,7 +194,10 @@ class World:
                     group.create_task(self.end_group(leader, f"{name}:{call}"))
 
     async def project(self, root: str | None) -> Project:
-        return await read_project(self.store, root)
+        """As it is now, whichever process wrote it: only what is new is read."""
+        known = await read_project(self.store, root, self._projects.get(root))
+        self._projects[root] = known
+        return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +211,16 @@ class Project:
     """The hash that the root's Magy files had when a person trusted them."""
 
 
-async def read_project(store: Store, root: str | None) -> Project:
+async def read_project(store: Store, root: str | None, known: Project | None = None) -> Project:
+    """Returns the fold of all of the stream; `known` is that of its beginning."""
     stream = project_stream(root)
-    grants: dict[str, Grant] = {}
-    trusted: Hash | None = None
-    head = 0
-    for entry in await store.read(stream):
+    known = known or Project(stream, 0)
+    head, trusted = known.head, known.trusted
+    new = await store.read(stream, after=head)
+    if not new:
+        return known
+    grants = {grant.id: grant for grant in known.grants}
+    for entry in new:
         head = entry.seq
         match entry.event:
             case Granted(grant=grant):

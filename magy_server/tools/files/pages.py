@@ -30,10 +30,19 @@ class Page:
                 self.total += piece.count("\n")
                 begun, length = "", int(not piece.endswith("\n"))
                 continue
-            for number, text in enumerate(piece.split("\n")):
+            lines = piece.split("\n")
+            if (before := min(first - 1 - self.total, len(lines) - 1)) > 0:
+                self.total += before
+                begun, length = "", 0
+                del lines[:before]
+            for number, text in enumerate(lines):
                 if number:
                     room -= self._take(begun, length, limit, room)
                     begun, length = "", 0
+                    if len(self.lines) >= limit or room <= 0:
+                        self.total += len(lines) - 1 - number
+                        length = len(lines[-1])
+                        break
                 begun += text[: WIDTH - len(begun)]
                 length += len(text)
         if length:
