@@ -205,9 +205,12 @@ def _examine() -> Examine:
 
 
 def _acp(*, draft: bool) -> int:
+    """The client has its answer to `initialize` before the rest is imported."""
+    from magy_server.acp.greeting import greet
     from magy_server.jsonrpc.descriptors import claim
 
     stdin, stdout = claim()
+    greeting = greet(stdin, stdout, draft=draft)
 
     from magy_server.acp.serving import Compose, run
 
@@ -216,7 +219,7 @@ def _acp(*, draft: bool) -> int:
 
         return compose
 
-    return run(composition, _scratch, _examine, stdin, stdout, draft=draft)
+    return run(composition, _scratch, _examine, stdin, stdout, greeting, draft=draft)
 
 
 if __name__ == "__main__":

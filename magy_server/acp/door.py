@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from magy_server import __version__
 from magy_server.acp import commands, mcp_servers, options, v1
 from magy_server.acp.connection import Connection
 from magy_server.acp.content import prompt
@@ -102,8 +101,8 @@ class Door:
 
     # --- the connection -------------------------------------------------------------------------
 
-    def greet(self, params: Json) -> Json:
-        """Returns the answer to `initialize`. Raises InvalidRequest."""
+    def meet(self, params: Json) -> None:
+        """Keeps what the client says of itself in `initialize`. Raises InvalidRequest."""
         asked = read(v1.InitializeRequest, params, "initialize")
         if asked.client_info:
             self._client = asked.client_info.name
@@ -112,20 +111,6 @@ class Door:
             self._reads = bool(can.fs and can.fs.read_text_file)
             self._writes = bool(can.fs and can.fs.write_text_file)
             self._notices = bool(can.session and can.session.notices)
-        return {
-            "protocolVersion": 1,
-            "agentCapabilities": {
-                "loadSession": True,
-                "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-                "mcpCapabilities": {"http": True, "sse": False},
-                "sessionCapabilities": {
-                    "list": {}, "delete": {}, "resume": {}, "close": {}, "fork": {},
-                },
-                "_meta": {"magy": {"protocol": 1}},
-            },
-            "authMethods": [],
-            "agentInfo": {"name": "magy", "title": "Magy", "version": __version__},
-        }  # fmt: skip
 
     async def _authenticate(self, params: Json) -> Json:
         asked = read(v1.AuthenticateRequest, params, "authenticate")

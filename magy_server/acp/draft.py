@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from magy_server import __version__
 from magy_server.acp import commands, options, v2
 from magy_server.acp.content import prompt
 from magy_server.acp.conversation import STOPS, Conversation
@@ -70,22 +69,10 @@ class Draft(Door):
             "session/prompt": self._prompt,
         }
 
-    def greet(self, params: Json) -> Json:
+    def meet(self, params: Json) -> None:
         asked = read(v2.InitializeRequest, params, "initialize")
         self._client = asked.info.name
         self._about = (asked.capabilities and asked.capabilities.meta) or {}
-        return {
-            "protocolVersion": 2,
-            "info": {"name": "magy", "title": "Magy", "version": __version__},
-            "capabilities": {
-                "session": {
-                    "prompt": {"image": {}, "embeddedContext": {}},
-                    "mcp": {"stdio": {}, "http": {}},
-                    "delete": {},
-                },
-            },
-            "authMethods": [],
-        }
 
     async def _login(self, params: Json) -> Json:
         asked = read(v2.LoginAuthRequest, params, "auth/login")

@@ -1,29 +1,20 @@
-"""The answer to `initialize` is written before anything is imported that takes long.
+"""The answer to `initialize` is written before pygls is imported (`jsonrpc.greeting`).
 
-An editor waits for it, and then sends what it has while pygls and the engine are imported. pygls
-gets the same message afterwards and keeps what it says of the client. A test compares this answer
-with the one that pygls gives; what is not plainly well-formed is left to pygls altogether. This
-module imports next to nothing.
+pygls gets the same message afterwards and keeps what it says of the client. A test compares this
+answer with the one that pygls gives; what is not plainly well-formed is left to pygls altogether.
+This module imports next to nothing.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import select
-import time
 from collections.abc import Mapping, Sequence
-from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
 from magy_server import __version__
 from magy_server.api.wire.names import COMMANDS, KINDS
+from magy_server.jsonrpc import greeting
+from magy_server.jsonrpc.greeting import LARGEST, Greeting, is_initialize
 
-PATIENCE = 0.5
-"""Seconds. Who says nothing for so long is waited for by the whole server, which imports what it
-needs meanwhile."""
-LARGEST = 1 << 20
-"""Bytes. A longer message is no usual greeting."""
 EXPERIMENTAL: Mapping[str, Any] = {"version": __version__, "protocol": 1}
 ENCODINGS = ("utf-8", "utf-16", "utf-32")
 OPERATIONS = ("didCreate", "didDelete", "didRename")
@@ -35,46 +26,21 @@ TRACES = ("off", "messages", "verbose")
 _HEADER, _BLANK = b"Content-Length: ", b"\r\n\r\n"
 
 
-class Greeting(NamedTuple):
-    """How a connection has begun."""
-
-    read: bytes
-    """What has come so far. It is to be handled as if it came only now."""
-    answered: bool
-    """Whether it begins with an `initialize` that is answered."""
-
-
-NOTHING_YET = Greeting(b"", answered=False)
-
-
 def greet(stdin: int, stdout: int) -> Greeting:
-    """Reads the first message, and answers it if it is an `initialize`."""
-    read, until = b"", time.monotonic() + PATIENCE
-    readable = select.poll()
-    readable.register(stdin, select.POLLIN)
-    while (message := _first(read)) is None:
-        left = until - time.monotonic()
-        if left <= 0 or not readable.poll(left * 1000) or not (data := os.read(stdin, 1 << 16)):
-            return Greeting(read, answered=False)
-        read += data
-    response = answer(message)
-    return Greeting(read, response is not None and _write(stdout, response))
+    return greeting.greet(stdin, stdout, _Headed(), answer)
 
 
 def answer(message: Mapping[str, Any]) -> dict[str, Any] | None:
     """The response to an `initialize`; None for what pygls might see otherwise."""
-    id: Any = message.get("id")
     params: Any = message.get("params")
-    if message.get("method") != "initialize" or message.get("jsonrpc", "2.0") != "2.0":
-        return None
-    if not _is_id(id) or not _is_usual(params):
+    if not is_initialize(message) or not _is_usual(params):
         return None
     capabilities = _capabilities(params["capabilities"])
     if capabilities is None:
         return None
     server = {"name": "magy", "version": __version__}
     result = {"capabilities": capabilities, "serverInfo": server}
-    return {"jsonrpc": "2.0", "id": id, "result": result}
+    return {"jsonrpc": "2.0", "id": message["id"], "result": result}
 
 
 def _capabilities(client: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -150,12 +116,6 @@ def _is_usual(params: Any) -> bool:
     )
 
 
-def _is_id(id: Any) -> bool:
-    if type(id) is int:
-        return 0 <= id < 1 << 31
-    return type(id) is str and id.isascii() and len(id) < 100
-
-
 def _is_about(client: Any) -> bool:
     named = type(client) is dict and type(client.get("name")) is str
     return named and type(client.get("version")) in (str, type(None))
@@ -174,43 +134,19 @@ def _all_texts(value: Any) -> bool:
     return type(value) is list and all(type(item) is str for item in value)
 
 
-def _first(read: bytes) -> dict[str, Any] | None:
-    """The first message, or {} if what has come begins otherwise than a client's usual one; None
-    if it has not come whole."""
-    end = read.find(_BLANK)
-    if not read.startswith(_HEADER[: len(read)]) or (end < 0 and len(read) > 40):
-        return {}
-    if end < 0:
-        return None
-    digits = read[len(_HEADER) : end]
-    if not digits.isdigit() or len(digits) > 9 or int(digits) > LARGEST:
-        return {}
-    body = read[end + 4 : end + 4 + int(digits)]
-    if len(body) < int(digits):
-        return None
-    try:
-        message = json.loads(body.decode(), parse_constant=_refused, parse_float=_float)
-    except (ValueError, RecursionError):
-        return {}
-    return message if type(message) is dict else {}
+class _Headed:
+    def body(self, read: bytes) -> tuple[bytes, int] | None:
+        end = read.find(_BLANK)
+        if not read.startswith(_HEADER[: len(read)]) or (end < 0 and len(read) > 40):
+            return b"", 0
+        if end < 0:
+            return None
+        digits = read[len(_HEADER) : end]
+        if not digits.isdigit() or len(digits) > 9 or int(digits) > LARGEST:
+            return b"", 0
+        start, size = end + len(_BLANK), int(digits)
+        body = read[start : start + size]
+        return None if len(body) < size else (body, start + size)
 
-
-def _float(digits: str) -> float:
-    """Raises ValueError for a number that is too large: pygls would get no message from it."""
-    number = float(digits)
-    return number if isfinite(number) else _refused(digits)
-
-
-def _refused(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _write(stdout: int, message: Mapping[str, Any]) -> bool:
-    """Whether the client has it. What is so short goes out whole or not at all, and if the client
-    is gone, the whole server finds that out."""
-    body = json.dumps(message, separators=(",", ":")).encode()
-    data = b"Content-Length: %d%b%b" % (len(body), _BLANK, body)
-    try:
-        return os.write(stdout, data) > 0
-    except OSError:
-        return False
+    def framed(self, body: bytes) -> bytes:
+        return b"Content-Length: %d%b%b" % (len(body), _BLANK, body)

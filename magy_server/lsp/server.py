@@ -26,11 +26,11 @@ from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 from magy_server.core.errors import EditorError, InvalidRequest, MagyError
 from magy_server.dataclass import dataclass
 from magy_server.jsonrpc import stdio
+from magy_server.jsonrpc.greeting import NOTHING_YET, Greeting
 from magy_server.jsonrpc.outbox import Failure, Outbox, settle
 from magy_server.jsonrpc.peer import ClientError, Handler, Id, NotAnswered
 from magy_server.jsonrpc.serving import LEAVING, served
 from magy_server.lsp.documents import LiveWorkspace
-from magy_server.lsp.greeting import NOTHING_YET, Greeting
 from magy_server.lsp.tolerance import prune
 from magy_server.lsp.transport import Connection
 

@@ -13,10 +13,11 @@ import pytest
 
 from magy_server.app import compose
 from magy_server.doctor.issue import examination
+from magy_server.jsonrpc.greeting import Greeting
 from magy_server.jsonrpc.outbox import Outbox
 from magy_server.lsp.frames import FrameDecoder
 from magy_server.lsp.front_door import EditorFrontDoor
-from magy_server.lsp.greeting import Greeting, answer, greet
+from magy_server.lsp.greeting import answer, greet
 from magy_server.lsp.server import Server
 from magy_server.lsp.transport import Connection
 from tests.lsp.client import CAPABILITIES
@@ -180,13 +181,14 @@ def test_a_number_that_json_has_not_is_left_to_the_whole_server(number: bytes) -
     body = json.dumps(initialize({**USUAL, "initializationOptions": {"x": 0}})).encode()
     body = body.replace(b'{"x": 0}', b'{"x": %b}' % number)
     data = b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
-    assert said(data) == (Greeting(data, answered=False), b"")
+    assert said(data) == (Greeting(data), b"")
 
 
 def test_what_came_with_the_first_message_is_kept() -> None:
-    data = framed(initialize(USUAL)) + framed({"jsonrpc": "2.0", "method": "initialized"})
+    first = framed(initialize(USUAL))
+    data = first + framed({"jsonrpc": "2.0", "method": "initialized"})
     greeting, written = said(data)
-    assert greeting == Greeting(data, answered=True)
+    assert greeting == Greeting(data, len(first))
     assert list(FrameDecoder().feed(written)) == [answer(initialize(USUAL))]
 
 
@@ -205,4 +207,4 @@ def test_what_came_with_the_first_message_is_kept() -> None:
     ],
 )
 def test_what_begins_otherwise_is_left_to_the_whole_server(data: bytes) -> None:
-    assert said(data) == (Greeting(data, answered=False), b"")
+    assert said(data) == (Greeting(data), b"")
