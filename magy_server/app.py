@@ -42,6 +42,7 @@ from magy_server.hooks.hooks import Hooks
 from magy_server.listeners.audit import Audit, audit_directory
 from magy_server.listeners.mirror import mirroring
 from magy_server.listeners.titles import Titles
+from magy_server.mcp.kept_logins import kept
 from magy_server.mcp.servers import Means, Servers
 from magy_server.projects import Projects
 from magy_server.providers import Providers, key_variables, lend
@@ -301,7 +302,8 @@ def _tools(processes: Processes, projects: Projects, secrets: Secrets) -> Server
     settings = projects.settings(None)
     network = settings.sandbox.allow_sandboxed
     own = make_tools(processes, settings.tools, asks_for_network=network)
-    means = Means(PipedPrograms(processes), picture, scratch, partial(_server_log, secrets))
+    log, login = partial(_server_log, secrets), partial(kept, layers.state_dir())
+    means = Means(PipedPrograms(processes), picture, scratch, log, login)
     return Servers(own, projects.servers, means)
 
 

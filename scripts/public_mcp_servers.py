@@ -9,12 +9,14 @@ import sys
 import tempfile
 import venv
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 from magy_server.core.mcp.server_settings import McpServer
 from magy_server.core.tool import ToolContext
 from magy_server.core.values import Facts
+from magy_server.mcp.kept_logins import kept
 from magy_server.mcp.servers import Means, Servers
 from magy_server.tools.files.pictures import picture
 from magy_server.tools.shell.piped_programs import PipedPrograms
@@ -83,7 +85,8 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as given:
         place = Path(given).resolve()
         found = configured(place)
-        means = Means(PipedPrograms(Processes(set())), picture, lambda: str(place), _log)
+        programs, login = PipedPrograms(Processes(set())), partial(kept, place)
+        means = Means(programs, picture, lambda: str(place), _log, login)
         async with Servers((), lambda root: found, means) as servers:
             for name in found:
                 status = await servers.tried(None, name)

@@ -116,6 +116,10 @@ def _verb(command: str, verb: str | None) -> Verb:
             from magy_server.cli.commands import audit
 
             return audit.VERBS[verb]
+        case "mcp", "login" | "logout":
+            from magy_server.cli.commands import mcp_login
+
+            return mcp_login.VERBS[verb]
         case "mcp", _:
             from magy_server.cli.commands import mcp
 

@@ -18,7 +18,9 @@ from magy_server.core.mcp.server_settings import McpServer, hidden
 from magy_server.core.mcp.status import Condition, ServerStatus
 from magy_server.core.programs import Programs
 from magy_server.core.text.secrets import Secrets
+from magy_server.mcp.kept_logins import Kept
 from magy_server.mcp.offers import Answer, Link, LinkError, Notices, OfferedTool, Progress, Reach
+from magy_server.mcp.server_log import CONNECTED, NOT_CONNECTED
 from magy_server.mcp.tool_making import Made, Picture, make_tools
 
 SLOWEST = 60.0
@@ -188,7 +190,7 @@ class Connection:
             self._link = None
             self.condition, self.problem = ("failed", problem) if problem else ("idle", "")
             self._failures = self._failures + 1 if problem else 0
-            self._log(f"not connected: {problem}" if problem else "disconnected")
+            self._log(f"{NOT_CONNECTED}{problem}" if problem else "disconnected")
             self._turn()
 
     async def _supervised(self) -> str:
@@ -222,7 +224,7 @@ class Connection:
             self._link, self.about = link, link.about
             self.condition, self.problem = "ready", ""
             self._answered, self._failures = True, 0
-            self._log(f"connected to {link.about}: {len(offered)} tools")
+            self._log(f"{CONNECTED}{link.about}: {len(offered)} tools")
             self._turn()
             self._log(await self._over(link))
             self._give_up(link)
@@ -274,6 +276,7 @@ def opening(
     root: str | None,
     scratch: Callable[[], str],
     programs: Programs,
+    login: Kept,
 ) -> OpenLink:
     """Returns how a server is connected to for the sessions of a workspace root; those of None work
     in `scratch`."""
@@ -284,6 +287,7 @@ def opening(
         env=server.env,
         url=server.url,
         headers=server.headers,
+        login=login,
         root=root,
         place=place,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
@@ -20,23 +20,38 @@ def http_streams(url: str, http: httpx2.AsyncClient) -> AbstractAsyncContextMana
     return streamable_http_client(url, http_client=http, max_sse_event_size=LARGEST)
 
 
-def client_for(reach: Reach, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
-    """Nothing is read for ever: a stream that says nothing for five minutes is opened again."""
+def client_for(name: str, reach: Reach, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
+    """Nothing is read for ever: a stream that says nothing for five minutes is opened again. Where
+    `auth` is None, only the headers of `reach` say who we are."""
     return httpx2.AsyncClient(
         headers=dict(reach.headers),
         timeout=httpx2.Timeout(30.0, read=300.0),
         auth=auth,
-        event_hooks={"response": [_bounded] if auth else [partial(_let_in, reach), _bounded]},
+        event_hooks={"response": [_bounded] if auth else [partial(_let_in, name, reach), _bounded]},
     )
 
 
-async def _let_in(reach: Reach, response: httpx2.Response) -> None:
+def has_header(headers: Mapping[str, str]) -> bool:
+    """Returns whether these headers say by themselves who we are."""
+    return any(name.lower() == "authorization" for name in headers)
+
+
+def login_wanted(name: str, status: int, *, known: bool) -> str:
+    """Returns what to say of a server that answered so; `known`: somebody has logged in there."""
+    if status == 403:
+        return "it refuses what it was asked (HTTP 403)"
+    why = "the login to it is over" if known else "it needs a login"
+    return f"{why}: run `magy mcp login {name}` in a terminal (HTTP {status})"
+
+
+async def _let_in(name: str, reach: Reach, response: httpx2.Response) -> None:
     """Raises LinkError: the server does not want us."""
     if response.status_code not in (401, 403):
         return
-    shown = any(name.lower() == "authorization" for name in reach.headers)
-    why = "it does not accept the Authorization header" if shown else "it wants to know who we are"
-    raise LinkError(f"{why} (HTTP {response.status_code})")
+    if has_header(reach.headers):
+        why = f"it does not accept the Authorization header (HTTP {response.status_code})"
+        raise LinkError(why)
+    raise LinkError(login_wanted(name, response.status_code, known=False))
 
 
 async def _bounded(response: httpx2.Response) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from magy_server.core.mcp.mentions import OfferedPrompt, OfferedResource
 from magy_server.dataclass import dataclass
+from magy_server.mcp.kept_logins import Kept, KeptInMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +77,15 @@ class Link(Protocol):
 @dataclass(frozen=True, slots=True)
 class Reach:
     """Where a connection leads: the values of `core.mcp.server_settings.McpServer`, with the
-    directory made absolute. `place` is where sessions of the workspace root `root` work: it, or a
-    directory of Magy's where there is none."""
+    directory made absolute. `login`: what a login at `url` gave. `place` is where sessions of the
+    workspace root `root` work: it, or a directory of Magy's where there is none."""
 
     argv: Sequence[str] = ()
     directory: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    login: Kept = field(default_factory=KeptInMemory, repr=False)
     root: str | None = None
     place: str = ""
 

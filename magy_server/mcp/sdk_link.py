@@ -26,7 +26,8 @@ from magy_server.core.errors import ToolError
 from magy_server.core.mcp.mentions import OfferedPrompt, OfferedResource
 from magy_server.core.mcp.names import fingerprint
 from magy_server.core.programs import Programs
-from magy_server.mcp.http_streams import client_for, http_streams
+from magy_server.mcp.http_streams import client_for, has_header, http_streams
+from magy_server.mcp.oauth import auth_for
 from magy_server.mcp.offers import Answer, LinkError, Notices, OfferedTool, Progress, Reach
 from magy_server.mcp.stdio_streams import streams
 
@@ -84,7 +85,9 @@ async def _transport(
     name: str, reach: Reach, programs: Programs, notices: Notices, over: asyncio.Future[str]
 ) -> AsyncIterator[Any]:
     if reach.url:
-        async with client_for(reach) as http:
+        # The settings' own header goes before a login.
+        auth = None if has_header(reach.headers) else await asyncio.to_thread(auth_for, name, reach)
+        async with client_for(name, reach, auth) as http:
             yield http_streams(reach.url, http)
         return
     try:

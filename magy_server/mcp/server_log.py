@@ -17,10 +17,31 @@ RATE = 100
 """Lines a second; more are left out, and counted."""
 WIDTH = 1_000
 """Characters of a line."""
+TAIL = 1 << 16
+"""Bytes at the end of a log in which its last word on a connection is looked for."""
+CONNECTED = "connected to "
+NOT_CONNECTED = "not connected: "
 
 
 def log_path(state: Path, server: str) -> Path:
     return state / "mcp" / "logs" / f"{server}.log"
+
+
+def last_failure(path: Path) -> str:
+    """Returns why the last attempt to connect failed; "" if it did not, or there was none."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    for line in reversed(lines):
+        said = line.partition(" ")[2]
+        if said.startswith(CONNECTED):
+            return ""
+        if said.startswith(NOT_CONNECTED):
+            return said.removeprefix(NOT_CONNECTED)
+    return ""
 
 
 class ServerLog:

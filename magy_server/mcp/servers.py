@@ -23,6 +23,7 @@ from magy_server.tasks import Tasks
 if TYPE_CHECKING:  # most projects have no servers
     from magy_server.core.mcp.mentions import Mentionable
     from magy_server.mcp.connection import Connection
+    from magy_server.mcp.kept_logins import Kept
     from magy_server.mcp.tool_making import Picture
 
 PATIENCE = 1.5
@@ -34,12 +35,13 @@ Configured = Callable[[str | None], Mapping[str, McpServer]]
 @dataclass(frozen=True, slots=True)
 class Means:
     """What connections are made of. `directory`: where a session without a project works. `log`:
-    makes the log of a server."""
+    makes the log of a server. `login`: where the login to that of this name and address is kept."""
 
     programs: Programs
     picture: Picture
     directory: Callable[[], str]
     log: Callable[[str], Callable[[str], None]]
+    login: Callable[[str, str], Kept]
 
 
 class Servers:
@@ -160,7 +162,8 @@ class Servers:
         from magy_server.mcp import connection as connections
 
         means = self._means
-        opened = connections.opening(name, server, root, means.directory, means.programs)
+        login = means.login(name, server.url)
+        opened = connections.opening(name, server, root, means.directory, means.programs, login)
         connection = connections.Connection(name, server, opened, means.log(name), means.picture)
         self._known[key] = connection
         self._owners[key] = self._tasks.begin(connection.run(), f"MCP server {name}")

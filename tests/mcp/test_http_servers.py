@@ -17,6 +17,8 @@ from magy_server.core.mcp.server_settings import McpServer
 from tests.mcp.test_servers import HERE, KEY, Seen, house
 from tests.patience import PATIENCE
 
+SAMPLE = ("sdk_server.py", "http")
+
 
 def free_port() -> int:
     with socket.socket() as one:
@@ -26,10 +28,10 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def running(port: int) -> AsyncIterator[McpServer]:
-    """The sample server, until the end of the block."""
+async def running(port: int, *script: str) -> AsyncIterator[McpServer]:
+    """The sample server, or that of another script, until the end of the block."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, str(HERE / "sdk_server.py"), "http", str(port),
+        sys.executable, str(HERE / (script or SAMPLE)[0]), *(script or SAMPLE)[1:], str(port),
         stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     try:

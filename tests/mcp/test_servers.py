@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ from magy_server.core.errors import ToolError
 from magy_server.core.mcp.server_settings import McpServer
 from magy_server.core.tool import Result, ToolContext
 from magy_server.core.values import Facts
+from magy_server.mcp.kept_logins import kept
 from magy_server.mcp.servers import Means, Servers
 from magy_server.tools.files.pictures import picture
 from magy_server.tools.shell.piped_programs import PipedPrograms
@@ -89,7 +91,11 @@ async def house(
     processes = Processes({"MAGY_TEST_KEY"}, base={**os.environ, **(base or {})})
     lines: list[str] = []
     means = Means(
-        PipedPrograms(processes), picture, lambda: str(tmp_path), lambda name: lines.append
+        PipedPrograms(processes),
+        picture,
+        lambda: str(tmp_path),
+        lambda name: lines.append,
+        partial(kept, tmp_path),
     )
     async with Servers((), lambda root: configured, means) as servers:
         one = House(servers, configured)

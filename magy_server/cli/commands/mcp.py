@@ -22,7 +22,7 @@ from magy_server.core.mcp.server_settings import McpServer, usable
 from magy_server.core.mcp.status import ServerStatus
 from magy_server.core.text.sanitizing import one_line
 from magy_server.engine.world import read_project
-from magy_server.mcp.server_log import log_path
+from magy_server.mcp.server_log import last_failure, log_path
 
 FILE = "magy.toml"
 TAIL = 200
@@ -30,25 +30,27 @@ TAIL = 200
 
 
 async def listed(options: argparse.Namespace, app: Composition) -> int:
-    root, loaded = await _loaded(options, app)
+    root, here = await loaded(options, app)
     output = standard_output()
     screen = Screen(output)
-    servers = loaded.settings.mcp
-    problems = [*loaded.problems, *_unusable(loaded)]
+    servers = here.settings.mcp
+    problems = [*here.problems, *_unusable(here)]
     if vars(options).get("json"):
-        await output.write(record(_as_json(loaded, problems)))
+        await output.write(record(_as_json(here, problems)))
         return exit_codes.DONE
     spans: list[Span] = [(f"{one_line(root)}\n", "bold")]
     for name, one in servers.items():
         spans.append((f"  {name}", "cyan" if one.enabled else "dim"))
         state = "" if one.enabled else "  (off)"
         spans.append((f"  {one_line(one.starts)}{state}\n", ""))
-        spans.append((filled(_from(loaded, name), screen.width, "      "), "dim"))
+        spans.append((filled(_from(here, name), screen.width, "      "), "dim"))
+        if why := _last_failure(name):
+            spans.append((filled(f"last time: {why}", screen.width, "      "), "yellow"))
     if not servers:
         spans.append((filled("No MCP server is configured here.", screen.width, "  "), "dim"))
     for problem in problems:
         spans.append((filled(one_line(problem), screen.width, "  "), "yellow"))
-    if any("mcp" in one for one in loaded.ignored):
+    if any("mcp" in one for one in here.ignored):
         said = "This project names servers, too; they wait until you trust it: magy config trust"
         spans.append((filled(said, screen.width, "  "), "yellow"))
     await screen.write(spans)
@@ -57,10 +59,20 @@ async def listed(options: argparse.Namespace, app: Composition) -> int:
 
 def _as_json(loaded: layers.Loaded, problems: Sequence[str]) -> Mapping[str, Any]:
     rows = [
-        {"name": name, "starts": one.starts, "enabled": one.enabled, "from": _from(loaded, name)}
+        {
+            "name": name,
+            "starts": one.starts,
+            "enabled": one.enabled,
+            "from": _from(loaded, name),
+            "last_failure": _last_failure(name),
+        }
         for name, one in loaded.settings.mcp.items()
     ]
     return {"servers": rows, "ignored": list(loaded.ignored), "problems": problems}
+
+
+def _last_failure(name: str) -> str:
+    return one_line(last_failure(log_path(layers.state_dir(), name)))
 
 
 def _from(loaded: layers.Loaded, name: str) -> str:
@@ -81,7 +93,8 @@ def _problem(name: str, server: McpServer) -> str:
     return ""
 
 
-async def _loaded(options: argparse.Namespace, app: Composition) -> tuple[str, layers.Loaded]:
+async def loaded(options: argparse.Namespace, app: Composition) -> tuple[str, layers.Loaded]:
+    """Returns the project that is meant, and what is configured there."""
     root, _ = project_directory.project(options.root, None)
     async with app.store() as store:
         known = (await read_project(store, root)).trusted
