@@ -68,7 +68,7 @@ class Connection(Peer):
     """One client, which `open` gives what it may ask once it is initialized."""
 
     cancelling, cancelled_id = "$/cancel_request", "requestId"
-    batches = "ACP has no batches"
+    batches = "A batch that is empty, or stands in another, is none"
 
     def __init__(self, outbox: Outbox) -> None:
         super().__init__(outbox, LineDecoder())
@@ -97,6 +97,17 @@ class Connection(Peer):
         if not self._decoder.idle and not self.ended.done():
             log.warning("The client's last message was cut off.")
         self.end(0, "the client disconnected")
+
+    def _refuse(self, message: Any) -> None:
+        """Drafts of ACP had batches. Each message of one is answered by itself."""
+        if type(message) is not list or not message:
+            super()._refuse(message)
+            return
+        for one in message:
+            if type(one) is list:
+                super()._refuse(one)
+            else:
+                self._receive(one)
 
     def _request(self, id: Id, method: str, message: dict[str, Any]) -> None:
         params = message.get("params")

@@ -22,9 +22,21 @@ def definitions(version: int) -> Mapping[str, Any]:
 
 
 def problems(value: Any, name: str, version: int = 1) -> list[str]:
-    """What is wrong with a value that should be the definition `name`; also what it does not
-    know."""
-    return [*_wrong(value, {"$ref": f"#/$defs/{name}"}, definitions(version), name)]
+    """What is wrong with a value that should be the definition `name`; also keys that this does not
+    have."""
+    defs, rule = definitions(version), {"$ref": f"#/$defs/{name}"}
+    more = [key for key in value if key not in _keys(rule, defs)] if type(value) is dict else []
+    return [*_wrong(value, rule, defs, name), *(f"{name}: it has no {key}" for key in more)]
+
+
+def _keys(rule: Mapping[str, Any], defs: Any) -> Iterator[str]:
+    """Those that an object by this rule may have at its root."""
+    yield from ("_meta", *rule.get("properties", ()))
+    if "$ref" in rule:
+        yield from _keys(defs[rule["$ref"].rsplit("/", 1)[-1]], defs)
+    for key in ("allOf", "anyOf", "oneOf"):
+        for part in rule.get(key, ()):
+            yield from _keys(part, defs)
 
 
 def _wrong(value: Any, rule: Mapping[str, Any], defs: Any, at: str) -> Iterator[str]:

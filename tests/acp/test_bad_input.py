@@ -20,6 +20,7 @@ METHODS = [
     "initialize", "authenticate", "session/new", "session/load", "session/resume", "session/fork",
     "session/list", "session/close", "session/delete", "session/set_mode",
     "session/set_config_option", "session/prompt", "session/cancel", "$/cancel_request",
+    "auth/login", "auth/logout", "tool_call/cancel",
     *(f"_{method.name}" for method in CLIENT_TO_SERVER),
 ]  # fmt: skip
 LINES = 10_000
@@ -32,11 +33,16 @@ def line(frame: bytes) -> bytes:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("seed", [2026])
-async def test_ten_thousand_hostile_lines(root: Path, state: Path, seed: int) -> None:
-    async with client(root, state, "text: Still here.\n") as one:
+@pytest.mark.parametrize(("seed", "version"), [(2026, 1), (2027, 2)])
+async def test_ten_thousand_hostile_lines(root: Path, state: Path, seed: int, version: int) -> None:
+    words = ("--acp-v2",) if version == 2 else ()
+    async with client(root, state, "text: Still here.\n", words=words) as one:
         one._ids = itertools.count(BASE)
-        await one.initialize()
+        about = {"name": "test", "version": "1"}
+        answer = await one.request(
+            "initialize", protocolVersion=version, info=about, clientInfo=about
+        )
+        assert answer["protocolVersion"] == version
         for n, frame in enumerate(Hostile(seed, METHODS).frames(LINES), 1):
             one.send_raw(line(frame))
             await one.process.stdin.drain()
@@ -44,7 +50,8 @@ async def test_ten_thousand_hostile_lines(root: Path, state: Path, seed: int) ->
                 with pytest.raises(RpcError, match="no method"):
                     await one.request("are/you/there")
         session = await one.new()
-        assert (await one.turn(session, "Hello?"))["stopReason"] == "end_turn"
+        await one.turn(session, "Hello?")
+        await one.until(lambda: one.said(session) == "Still here.")
         log = one.stderr.decode()
         assert "failed inside Magy" not in log and "Traceback" not in log, log
 
@@ -55,7 +62,8 @@ async def test_ten_thousand_hostile_lines(root: Path, state: Path, seed: int) ->
         (b"not json\n", -32700),
         (b"\xff\xfe\n", -32700),
         (b"[]\n", -32600),
-        (b'[{"jsonrpc":"2.0","id":1,"method":"session/list","params":{}}]\n', -32600),
+        (b"[[]]\n", -32600),
+        (b'[{"jsonrpc":"2.0","id":1,"method":"session/list","params":[]}]\n', -32602),
         (b'{"jsonrpc":"2.0","id":1.5,"method":"session/list"}\n', -32600),
         (b'{"jsonrpc":"2.0","id":1,"method":7}\n', -32600),
         (b'{"jsonrpc":"2.0","id":1,"method":"session/list","params":[]}\n', -32602),

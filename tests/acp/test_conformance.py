@@ -124,7 +124,7 @@ async def test_init_003(one: AcpClient) -> None:
     assert answer["protocolVersion"] == 1
 
 
-async def test_schema_001_session_001_002_auth_005(one: AcpClient) -> None:
+async def test_schema_001_002_session_001_002_auth_005(one: AcpClient) -> None:
     await one.initialize()
     made = [await checked(one, "session/new", cwd=str(one.root), mcpServers=[]) for _ in range(2)]
     assert all(answer["sessionId"] for answer in made)
