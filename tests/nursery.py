@@ -59,6 +59,8 @@ ADAPTERS = (
     "anyio._backends._asyncio anyio.streams.tls anyio.streams.stapled"
 )
 """What is imported before the first request to a model that is none of a script."""
+MCP_CLIENT = "magy_server.mcp.sdk_link magy_server.mcp.stdio_streams"
+"""What is imported before an MCP server is connected to."""
 
 
 class Born:

@@ -12,6 +12,7 @@ from magy_server.acp import v1
 from magy_server.acp.mcp_servers import settings
 from tests.lsp.client import RpcError
 from tests.mcp.test_servers import HERE
+from tests.nursery import ALSO, MCP_CLIENT
 
 from .harness import ASKING, client
 
@@ -29,7 +30,7 @@ SAMPLE = {
 
 
 async def test_a_server_that_the_client_names_is_used(root: Path, state: Path) -> None:
-    async with client(root, state, SCRIPT) as one:
+    async with client(root, state, SCRIPT, **{ALSO: MCP_CLIENT}) as one:
         held = {**ASKING, "permission": {"mcp": "allow"}}
         await one.initialize(_meta={"magy": {"settings": held}})
         made = await one.request("session/new", cwd=str(root), mcpServers=[SAMPLE])

@@ -145,9 +145,10 @@ async def person(
     **start: Any,
 ) -> AsyncIterator[Person]:
     """Starts a server with `script` as its model and connects; `state` is where it keeps things."""
-    environment = {"MAGY_STATE_DIR": str(state), "MAGY_CONFIG_DIR": str(state), **(env or {})}
+    environment = {"MAGY_STATE_DIR": str(state), "MAGY_CONFIG_DIR": str(state)}
     if script is None:
         environment[ALSO] = ADAPTERS
+    environment |= env or {}
     if script is not None:
         file = state / "model.script"
         state.mkdir(parents=True, exist_ok=True)

@@ -15,9 +15,11 @@ import pytest
 from tests.e2e.harness import Person, RpcError, findable, person, served
 from tests.loopback import ChatServer, call, text
 from tests.mcp.test_servers import HERE
+from tests.nursery import ADAPTERS, ALSO, MCP_CLIENT
 from tests.patience import PATIENCE
 
 RUDE = str(HERE / "rude_server.py")
+IMPORTED = {ALSO: f"{ADAPTERS} {MCP_CLIENT}"}
 CALLED = {"name": "mcp__rude__babble", "arguments": {}}
 
 
@@ -44,7 +46,7 @@ def system(server: ChatServer, request: int = -1) -> str:
 async def at_work(root: Path, state: Path, **more: Any) -> AsyncIterator[tuple[Person, ChatServer]]:
     async with (
         ChatServer() as server,
-        person(root, state, settings=settings(server, **more)) as one,
+        person(root, state, settings=settings(server, **more), env=IMPORTED) as one,
     ):
         await one.new()
         yield one, server
@@ -179,13 +181,13 @@ async def test_a_call_outlives_the_process_and_says_that_its_server_is_gone(
 ) -> None:
     async with ChatServer() as server:
         given = settings(server, mcp={"rude": rude()})
-        async with person(root, state, settings=given) as one:
+        async with person(root, state, settings=given, env=IMPORTED) as one:
             await one.new()
             await ready(one, server)
             server.reply(call("call_tool", CALLED, id="c1"))
             await one.ask("Try", "p1")
             question = await one.question()
-        async with person(root, state, settings=settings(server)) as one:
+        async with person(root, state, settings=settings(server), env=IMPORTED) as one:
             await one.request("session/resume")
             await one.request("session/subscribe")
             done = len(server.asked)

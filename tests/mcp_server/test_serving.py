@@ -14,9 +14,11 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
+from tests import nursery
 from tests.cli.harness import COMMAND, Magy
 from tests.patience import PATIENCE
 
+STUB = Path(nursery.__file__).parent / "clients" / "stub.py"
 TODAY, HANDSHAKE = "auto", "legacy"
 APP = "def greet():\n    return 'hello'\n"
 EDIT = """prompt: greet
@@ -69,10 +71,12 @@ async def agent(
     magy: Magy, mode: Any = TODAY, says: types.ElicitResult | None = None
 ) -> AsyncIterator[Agent]:
     """`says`: what its person answers; None: it asks nobody."""
+    # In one of the two protocols it is started as people start it.
+    born = () if mode == HANDSHAKE else ("-I", "-S", str(STUB))
     server = StdioServerParameters(
         command=COMMAND[0],
-        args=[*COMMAND[1:], "mcp", "serve", "--root", str(magy.root)],
-        env=magy.env(),
+        args=[*born, *COMMAND[1:], "mcp", "serve", "--root", str(magy.root)],
+        env=magy.env({"NURSERY": nursery.address(), nursery.ALSO: "magy_server.mcp_server.door"}),
         cwd=magy.root,
     )
     asked: list[str] = []
