@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { Connection } from "./connection";
 import { registerInPlace } from "./inplace/register";
+import { registerKnowledge } from "./knowledge/register";
 import type { Magy } from "./magy";
 import { pickAnswer } from "./questions/pick";
 import { registerQuestions } from "./questions/register";
@@ -33,5 +34,6 @@ export function activate(context: vscode.ExtensionContext): void {
   registerReview(context, magy, reviews);
   registerInPlace(context, magy);
   registerUndo(context, magy);
+  registerKnowledge(context, connection);
   begin(connection, log);
 }

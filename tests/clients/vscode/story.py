@@ -29,6 +29,14 @@ if TYPE_CHECKING:
 BROKEN = '{\n  "vat": 19,\n  "reduced": 7,\n}\n'
 NOTES = b"\xef\xbb\xbffirst\r\n\tsame \r\nlast\r\n\tsame "
 """A mark of the encoding, line ends, tabs, spaces, no last line end: all of it stays."""
+STYLE = """:root {
+  --price: #063;
+}
+.net {
+  color: var(--price);
+}
+"""
+TERMS = "# Terms\n\n## Delivery\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +129,8 @@ def repository(place: Path) -> Path:
     (shop / "logo.bin").write_bytes(bytes(range(8)))
     (shop / "rates.json").write_text(BROKEN)
     (shop / "vat.py").touch()
+    (shop / "style.css").write_text(STYLE)
+    (shop / "terms.md").write_text(TERMS)
     for name in ("notes.txt", "closed.txt"):
         (shop / name).write_bytes(NOTES)
     git = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org"]

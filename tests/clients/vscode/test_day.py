@@ -14,6 +14,14 @@ from tests.clients.vscode.story import BROKEN, NOTES, Came, Part, Scene, Stage, 
 LINES = ("first\n\tsame ", "first\n\tother ")
 MENDED = NOTES.replace(b"first\r\n\tsame ", b"first\r\n\tother ")
 PLAN = (("completed", "in_progress"), ("completed", "completed"))
+KNOWN = {
+    "diagnostics {}": "rates.json:3:15: error: Trailing comma",
+    'find_definition {"path": "style.css", "name": "--price", "line": 5}': "style.css:2: --price",
+    'find_references {"path": "style.css", "name": "--price"}': "style.css:5: color: var(--price)",
+    'list_symbols {"path": "terms.md"}': "string # Terms",
+    'list_symbols {"query": "deliv"}': "terms.md:3",
+}
+"""What is asked of the other extensions, and what is in the answer."""
 
 
 def plan(*states: str) -> str:
@@ -21,6 +29,7 @@ def plan(*states: str) -> str:
     return f"call: update_plan {json.dumps({'tasks': tasks})}\n"
 
 
+ASKED = "".join(f"call: {call}\n---\ntext: {{{{last}}}}\n" for call in KNOWN)
 SCRIPT = f"""\
 {script(thinking=1)}
 prompt: name the tax
@@ -39,6 +48,8 @@ text: Refused: {{{{last}}}}
 ---
 text: The notes are mended.
 
+prompt: what does the editor know
+{ASKED}
 prompt: make a plan
 {plan(*PLAN[0])}
 ---
@@ -160,6 +171,18 @@ def explained(scene: Scene) -> None:
     one.until(action.count, "the code actions")
     action.first.click()
     talk.said("These are prices.")
+    talk.idle()
+
+
+def known(scene: Scene) -> None:
+    """Agents ask the other extensions of VS Code, of files that are open and of others."""
+    one, talk = scene.window, scene.talk
+    one.open("rates.json")
+    one.until(lambda: one.page.locator(".squiggly-error, .squiggly-warning").count(), "a problem")
+    talk.show()
+    talk.ask("what does the editor know")
+    for answer in KNOWN.values():
+        talk.said(answer)
     talk.idle()
 
 
@@ -308,6 +331,13 @@ def forked(scene: Scene) -> None:
     assert talk.blocks()[-3:] == last
     talk.ask("shout")
     talk.said("It shouts.")
+    talk.idle()
+    one.command("Magy: Resume Session…")
+    rows = one.page.locator(".quick-input-list .monaco-list-row:visible")
+    one.until(lambda: rows.filter(has_text="tidy the prices").count() == 2, "both")
+    one.keys("ArrowDown", "Enter")
+    one.until(lambda: talk.prompts()[-4:] == before, "the first one")
+    assert "It shouts." not in talk.words()
 
 
 def suggested(scene: Scene) -> None:
@@ -337,6 +367,7 @@ PARTS: Mapping[Part, Sequence[str]] = {
     reviewed: ("G010",),
     rewritten: ("F010", "G008"),
     explained: ("F011",),
+    known: ("G007",),
     fixed: (),
     exact: ("G012", "G013"),
     proposed: (),

@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
+import { wired, wiredDiagnostic } from "../knowledge/wired";
 import type { Magy } from "../magy";
 import { fenced, shortened } from "../review/hunks";
-import type { ActionRun, Diagnostic } from "../wire/generated";
-import { fileEditor, wired } from "./places";
+import type { ActionRun } from "../wire/generated";
+import { fileEditor } from "./places";
 import { terminalSelection } from "./terminal";
 
 /** Has an action of the server done at the cursor or with the selection: see docs/howto/actions. */
@@ -40,7 +41,7 @@ async function fixThese(
   problems: readonly vscode.Diagnostic[],
 ): Promise<void> {
   const range = problems.map((one) => one.range).reduce((all, one) => all.union(one));
-  const diagnostics = problems.map(wiredProblem);
+  const diagnostics = problems.map(wiredDiagnostic);
   await run(magy, { action: "fix", uri: uri.toString(), range: wired(range), diagnostics });
 }
 
@@ -93,15 +94,5 @@ function choice(uri: vscode.Uri, problem: vscode.Diagnostic): Choice {
     description: `${vscode.workspace.asRelativePath(uri)}:${problem.range.start.line + 1}`,
     uri,
     problem,
-  };
-}
-
-function wiredProblem({ range, message, severity, source, code }: vscode.Diagnostic): Diagnostic {
-  return {
-    range: wired(range),
-    message,
-    severity: severity + 1, // the editor counts from 0
-    source: source ?? null,
-    code: (typeof code === "object" ? code.value : code) ?? null,
   };
 }

@@ -1,5 +1,4 @@
 import * as vscode from "vscode";
-import type { Range } from "../wire/generated";
 
 /** The editor that a command is about. Throws with a sentence if there is none for it. */
 export function fileEditor(what: string): vscode.TextEditor {
@@ -63,12 +62,4 @@ export function lineWords(range: vscode.Range): string {
   const last = whole ? range.end.line : range.end.line + 1;
   if (range.isEmpty) return `Write at line ${first}`;
   return first === last ? `Rewrite line ${first}` : `Rewrite lines ${first} to ${last}`;
-}
-
-/** The shape that a range has on the wire. */
-export function wired({ start, end }: vscode.Range): Range {
-  return {
-    start: { line: start.line, character: start.character },
-    end: { line: end.line, character: end.character },
-  };
 }

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import { tell } from "../commands";
+import { wired } from "../knowledge/wired";
 import type { Magy } from "../magy";
 import type { RewriteDraft } from "../wire/generated";
 import { headline } from "./draft";
 import { Ghosts } from "./ghosts";
-import { wired } from "./places";
 
 /** Milliseconds between two drawings: each has all of the draft. */
 const PACE = 120;

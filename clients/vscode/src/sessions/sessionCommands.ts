@@ -85,20 +85,30 @@ function idOf(magy: Magy, session: SessionInfo | undefined): string {
   return rootOf(id);
 }
 
+/** Asks at once, so that no key that is pressed meanwhile goes elsewhere. */
 async function pick(magy: Magy, title: string): Promise<SessionInfo | undefined> {
-  const { sessions } = await list(magy.connection, REACH);
-  const items = sessions.map((session) => {
-    const { label, description, icon } = sessionRow(session, Date.now(), true);
-    return { label: `$(${icon}) ${label}`, description, detail: session.root ?? session.cwd, session };
-  });
-  const matchOnDetail = new Set(sessions.map((session) => session.root)).size > 1;
-  const chosen = await vscode.window.showQuickPick(items, {
+  const chosen = await vscode.window.showQuickPick(offered(magy), {
     title,
-    placeHolder: items.length ? "The newest come first" : "There are no sessions yet",
+    placeHolder: "The newest come first",
     matchOnDescription: true,
-    matchOnDetail,
+    matchOnDetail: true,
   });
   return chosen?.session;
+}
+
+interface Offer extends vscode.QuickPickItem {
+  session?: SessionInfo;
+}
+
+async function offered({ connection }: Magy): Promise<Offer[]> {
+  const { sessions } = await list(connection, REACH);
+  const several = new Set(sessions.map((session) => session.root)).size > 1;
+  const items = sessions.map((session): Offer => {
+    const { label, description, icon } = sessionRow(session, Date.now(), true);
+    const detail = several ? (session.root ?? session.cwd) : undefined;
+    return { label: `$(${icon}) ${label}`, description, detail, session };
+  });
+  return items.length ? items : [{ label: "There are no sessions yet" }];
 }
 
 /** Writes a whole session to a file that the person chooses. */

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import type { Connection } from "../connection";
-import type { ContextItem, Diagnostic, ImageBlock, LinkBlock, ResourceBlock, TextBlock } from "../wire/generated";
+import { wired, wiredDiagnostic, wiredPosition } from "../knowledge/wired";
+import type { ContextItem, ImageBlock, LinkBlock, ResourceBlock, TextBlock } from "../wire/generated";
 import type { LastEditor } from "./editors";
 import type { Chip } from "./messages";
 import { problems, terminalText } from "./mentions";
@@ -107,23 +108,10 @@ function paramsOf(editor: vscode.TextEditor) {
     .filter((uri) => uri?.scheme === "file" && uri.toString() !== document.uri.toString());
   return {
     uri: document.uri.toString(),
-    position: plain(selection.active),
-    selection: selection.isEmpty ? null : rangeOf(selection),
-    visible: visible ? rangeOf(visible) : null,
-    diagnostics: vscode.languages.getDiagnostics(document.uri).slice(0, 200).map(diagnosticOf),
+    position: wiredPosition(selection.active),
+    selection: selection.isEmpty ? null : wired(selection),
+    visible: visible ? wired(visible) : null,
+    diagnostics: vscode.languages.getDiagnostics(document.uri).slice(0, 200).map(wiredDiagnostic),
     openUris: [...new Set(others.map(String))].slice(0, OPEN),
   };
-}
-
-function diagnosticOf(one: vscode.Diagnostic): Diagnostic {
-  const code = typeof one.code === "object" ? one.code.value : one.code;
-  return { range: rangeOf(one.range), severity: one.severity + 1, message: one.message, source: one.source ?? null, code: code ?? null };
-}
-
-function plain(position: vscode.Position) {
-  return { line: position.line, character: position.character };
-}
-
-export function rangeOf(range: vscode.Range) {
-  return { start: plain(range.start), end: plain(range.end) };
 }
