@@ -11,7 +11,8 @@ fast = tests/core tests/config tests/contracts tests/edits tests/doors \
 	"tests/cli/test_terminal.py::test_a_question_is_answered_with_a_key" \
 	"tests/clients/test_emacs.py::test_ert[magy-real-server-reads-and-edits-the-live-buffer]"
 # What `make check` runs whole; `make test CHECKED=1`, right after it, does not run that again.
-checked = tests/test_architecture.py tests/test_rooms.py tests/test_docs.py tests/test_docs_names.py
+checked = tests/test_architecture.py tests/test_rooms.py tests/test_docs.py tests/test_docs_names.py \
+	tests/clients/test_emacs_style.py
 # How often `make chaos` kills.
 kills = 1000
 # How many cases `make interleavings` has.
@@ -44,7 +45,6 @@ check: setup ## format, lint, types, architecture, fresh documents: in seconds
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 	$(python) -m pytest $(checked)
-	$(python) -m pytest tests/clients/test_emacs.py -k "compiles or checkdoc or lint or short"
 
 compile: ## byte-compile the Emacs client in place, without a warning
 	cd clients/emacs && emacs -Q --batch -L . --eval '(setq byte-compile-error-on-warn t)' \
