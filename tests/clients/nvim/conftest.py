@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -9,15 +10,20 @@ from typing import Protocol
 
 import pytest
 
+from tests import nursery
 from tests.clients.nvim.embedded import BIN, Neovim, neovim
 from tests.clients.shop import PRICES
 
+STUB = Path(__file__).parents[1] / "stub.py"
+
 
 class Start(Protocol):
-    """Starts a Neovim in the shop whose model follows a script."""
+    """Starts a Neovim in the shop whose model follows a script. `fresh`: its server is a child of
+    it, which a test that signals that process needs; otherwise what it starts only stands for a
+    server with everything imported."""
 
     def __call__(
-        self, script: str, *words: str, settings: str = "", lines: int = 24
+        self, script: str, *words: str, settings: str = "", lines: int = 24, fresh: bool = False
     ) -> AbstractContextManager[Neovim]: ...
 
 
@@ -48,10 +54,24 @@ def environment(script: str, settings: str = "") -> dict[str, str]:
 
 
 @pytest.fixture
-def start(shop: Path) -> Start:
+def born(tmp_path: Path) -> dict[str, str]:
+    """What makes `magy` ask the nursery."""
+    magy = tmp_path / "born" / "magy"
+    magy.parent.mkdir()
+    magy.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {STUB} -m magy_server "$@"\n')
+    magy.chmod(0o755)
+    path = os.pathsep.join((str(magy.parent), str(BIN), os.environ["PATH"]))
+    return {"NURSERY": nursery.address(), "PATH": path}
+
+
+@pytest.fixture
+def start(shop: Path, born: dict[str, str]) -> Start:
     @contextmanager
-    def started(script: str, *words: str, settings: str = "", lines: int = 24) -> Iterator[Neovim]:
-        with neovim(shop, environment(script, settings), *words, lines=lines) as editor:
+    def started(
+        script: str, *words: str, settings: str = "", lines: int = 24, fresh: bool = False
+    ) -> Iterator[Neovim]:
+        env = environment(script, settings) | ({} if fresh else born)
+        with neovim(shop, env, *words, lines=lines) as editor:
             yield editor
 
     return started

@@ -188,7 +188,7 @@ text: Second.
 ---
 text: Done.
 """
-    with start(words, "prices.py") as nvim:
+    with start(words, "prices.py", fresh=True) as nvim:
         nvim.command("Magy ask one")
         nvim.command("Magy open")
         nvim.until_seen("First.", "○ idle")
@@ -200,7 +200,8 @@ text: Done.
 
 
 def test_a_server_that_hangs_is_said_and_restarted(start: Start) -> None:
-    with start("prompt: one\ntext: First.\n\nprompt: two\ntext: Second.\n", "prices.py") as nvim:
+    words = "prompt: one\ntext: First.\n\nprompt: two\ntext: Second.\n"
+    with start(words, "prices.py", fresh=True) as nvim:
         nvim.lua("vim.g.magy = { patience = 1 }")
         nvim.command("Magy ask one")
         nvim.command("Magy open")
