@@ -50,6 +50,7 @@ async def running(port: int, *script: str) -> AsyncIterator[McpServer]:
         await process.wait()
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.req("G040")
 async def test_a_server_over_http_is_used_lost_and_connected_to_again(tmp_path: Path) -> None:
     port = free_port()
