@@ -66,6 +66,7 @@ def agents(one: Window, talk: Transcript) -> None:
     """The tree of agents, one of which asks."""
     one.keys("Control+W")
     one.command("Magy: New Session")
+    one.until(lambda: not talk.prompts(), "a new session")
     talk.ask("have two agents look at the parser")
     talk.question()
     talk.answer("Allow until your next prompt")

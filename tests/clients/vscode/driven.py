@@ -399,11 +399,13 @@ class Window:
 def window(
     browser: Browser, server: Served, folder: Path, width: int = 1400, height: int = 1000
 ) -> Iterator[Window]:
-    """A window of VS Code on a folder, as soon as it can be used."""
+    """A window of VS Code on a folder, or on the folders that a `.code-workspace` file lists, as
+    soon as it can be used."""
     context = browser.new_context(viewport={"width": width, "height": height})
     page = context.new_page()
     one = Window(page)
-    page.goto(f"{server.url}/?folder={quote(str(folder))}", timeout=1000 * PATIENCE)
+    kind = "workspace" if folder.suffix == ".code-workspace" else "folder"
+    page.goto(f"{server.url}/?{kind}={quote(str(folder))}", timeout=1000 * PATIENCE)
     page.locator(".monaco-workbench .part.statusbar").wait_for(timeout=1000 * PATIENCE)
     try:
         yield one

@@ -197,6 +197,45 @@ def asked_out_of_sight(one: Window) -> None:
     assert told(one)
 
 
+def several(scene: Scene) -> None:
+    """A window with two folders: a new session is the active file's folder's, and all say whose
+    they are. The window on one of them hears of what happens here, and of nothing else."""
+    server, shop, folder = scene.server, scene.shop, scene.shop.parent / "depot"
+    folder.mkdir()
+    (folder / "stock.txt").write_text("12 pears\n")
+    both = shop.parent / "both.code-workspace"
+    both.write_text(json.dumps({"folders": [{"path": "shop"}, {"path": "depot"}]}))
+    with window(scene.browser, server, both) as one:
+        one.open("stock.txt")
+        talk = Transcript(one)
+        begun(talk, "depot")
+        talk.ask("shout about the stock")
+        talk.said("It shouts.")
+        one.command("Magy: Focus on Sessions View")
+        one.until(lambda: "depot" in row(one, "shout about the stock"), "its session")
+        assert "shop" in row(one, "clear away")
+        one.open("prices.py")
+        begun(talk, "shop")
+        talk.ask("shout about the prices")
+        talk.said("It shouts.")
+    first = scene.window
+    first.command("Magy: Focus on Sessions View")
+    first.until(lambda: "shout about the prices" in first.pane("Sessions"), "what is done there")
+    assert "shout about the stock" not in first.pane("Sessions")
+
+
+def begun(talk: Transcript, folder: str) -> None:
+    """A new session, which says that it is of this folder."""
+    talk.window.command("Magy: New Session")
+    folders = talk.frame.locator(".folder")
+    talk.window.until(lambda: folders.all_inner_texts() == [f" {folder}"], f"one of {folder}")
+
+
+def row(one: Window, title: str) -> str:
+    """The words of a session in the list."""
+    return one.page.locator(".pane .monaco-list-row").filter(has_text=title).first.inner_text()
+
+
 def restricted(scene: Scene) -> None:
     """In a folder that is not trusted nothing of it is run, and what it sets does not count. It has
     sessions of its own."""
@@ -230,6 +269,7 @@ PARTS: Mapping[Part, Sequence[str]] = {
     steered: ("F012", "G027"),
     capped: ("G024",),
     shared_with_emacs: ("F008", "G003"),
+    several: (),
     restricted: ("F013",),
 }
 

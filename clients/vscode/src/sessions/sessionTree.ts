@@ -33,6 +33,7 @@ export class SessionTree implements vscode.TreeDataProvider<Node>, vscode.Dispos
       connection.on("magy/session/listChanged", () => this.refresh()),
       connection.onDidChangeState(() => this.refresh()),
       current.onDidChangeCurrent(() => this.changed.fire()),
+      vscode.workspace.onDidChangeWorkspaceFolders(() => this.refresh()),
     ];
   }
 

@@ -332,7 +332,7 @@ export class Surface implements vscode.Disposable {
   }
 
   private async complete(message: Extract<FromPage, { type: "complete" }>): Promise<void> {
-    const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
+    const cwd = activeFolder()?.uri.fsPath;
     const where = this.sessionId ? { sessionId: this.sessionId } : cwd ? { cwd } : {};
     const found = await completions(this.holder.magy.connection, message.before, where);
     this.tell({ type: "completions", id: message.id, ...found });
