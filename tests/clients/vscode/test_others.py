@@ -162,7 +162,7 @@ def shared_with_emacs(scene: Scene) -> None:
         other.until("(magy-permission--all)")
         for prompt in talk.prompts():
             other.until(f"(string-search {lisp(prompt)} (magy-driven-transcript))")
-        allowed_in_emacs(other)
+        allowed_in_emacs(other, "touch again")
         talk.said("Said again.")
         assert not talk.frame.locator(".block.question.open").count()
         other.until('(string-search "Said again." (magy-driven-transcript))')
@@ -170,19 +170,23 @@ def shared_with_emacs(scene: Scene) -> None:
         talk.ask("say it once more")
         assert "touch first" in talk.question()
         talk.window.hide_side_bar()
-        allowed_in_emacs(other)
+        allowed_in_emacs(other, "touch first")
         asked_out_of_sight(talk.window)
-        allowed_in_emacs(other)
+        allowed_in_emacs(other, "touch once")
         talk.window.until(lambda: not told(talk.window), "the end of the notification")
         talk.show()
         talk.said("Said once more.")
         assert (shop / "once").exists()
 
 
-def allowed_in_emacs(other: Driven) -> None:
-    other.until("(magy-permission--all)")
+def allowed_in_emacs(other: Driven, command: str) -> None:
+    """Answers the question about this command, once it is the only one and is asked."""
+    titles = "(mapcar (lambda (one) (plist-get (cdr one) :title)) (magy-permission--all))"
+    other.until(f"(equal {titles} (list {lisp(f'Run {command}')}))")
     other.keys("C-c m y")
+    other.until("(> (minibuffer-depth) 0)")
     other.keys("y")
+    other.until("(= (minibuffer-depth) 0)")
 
 
 def told(one: Window) -> bool:
