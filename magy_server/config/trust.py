@@ -91,6 +91,14 @@ def magy_files(root: str) -> Iterator[str]:
             yield path
 
 
+def tells_magy(root: str, path: str) -> bool:
+    """Returns whether this canonical path is, or would be, one of the root's Magy files. Some file
+    systems make no difference between upper and lower case."""
+    name = os.path.relpath(path, root).lower()
+    plans = any(name.startswith(f"{one}/") for one in UNREAD)
+    return name.split("/")[0] in FILES and not plans
+
+
 def _below(top: str, root: str) -> Iterator[str]:
     unread = {os.path.join(root, *name.split("/")) for name in UNREAD}
     for directory, folders, names in os.walk(top):

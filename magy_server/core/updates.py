@@ -35,9 +35,20 @@ from magy_server.core.events import (
     Resumed,
     Started,
 )
+from magy_server.core.mcp.names import in_words, is_key
 from magy_server.core.reviews.review_events import Noted, Restored
 from magy_server.core.text.sanitizing import LINE, shortened, visible
-from magy_server.core.values import Call, Content, Facts, FileChange, Hash, Image, Text, Thinking
+from magy_server.core.values import (
+    Call,
+    Content,
+    Facts,
+    FileChange,
+    Grant,
+    Hash,
+    Image,
+    Text,
+    Thinking,
+)
 from magy_server.core.wire_values import STOP, report, stamp, usage
 
 Update = dict[str, Any]
@@ -213,9 +224,16 @@ def interaction(asked: Asked, texts: Mapping[Hash, str]) -> dict[str, Any]:
         "title": asked.title,
         "rule": shortened(asked.rule, LINE),
         "remember": [{"key": grant.key, "pattern": grant.pattern} for grant in asked.remember],
-        "covers": [f"{grant.key} `{shortened(grant.pattern, LINE)}`" for grant in asked.remember],
+        "covers": list(map(_covered, asked.remember)),
         "content": ahead(asked.preview, asked.code, texts),
     }
+
+
+def _covered(grant: Grant) -> str:
+    if is_key(grant.key) and "@" in grant.pattern:
+        told = in_words(grant.key, grant.pattern)
+        return f"{shortened(told, LINE)}, for as long as its server describes it as it does now"
+    return f"{grant.key} `{shortened(grant.pattern, LINE)}`"
 
 
 def ahead(

@@ -110,7 +110,7 @@ def _listed(names: Sequence[str], known: Sequence[Tool]) -> Set[str]:
         for tool in known
         if tool.name in names
         or (tool.style and edits)
-        or any(covers(name, tool.name) for name in names)
+        or any(covers(name, tool.key) for name in names)
     }
 
 

@@ -71,7 +71,7 @@ async def facts_of(
             "kind": tool.kind,
             "title": shortened(whole, most),
             "hooks": said,
-            "untrusted": _untrusted(facts, session.state.root, world),
+            "untrusted": _untrusted(facts, tool.key, session.state.root, world),
         }
     )
     if facts.preview and facts.preview in blobs and world.typed:
@@ -82,9 +82,9 @@ async def facts_of(
     return facts, blobs
 
 
-def _untrusted(facts: Facts, root: str | None, world: World) -> tuple[str, ...]:
+def _untrusted(facts: Facts, key: str, root: str | None, world: World) -> tuple[str, ...]:
     vouched = root is None or world.vouched(root)
-    return strangers.places(facts, root or "", vouched=vouched)
+    return strangers.places(facts, key, root or "", vouched=vouched)
 
 
 def _spelled(tool: Tool, call: Call) -> str:

@@ -26,7 +26,8 @@ from magy_server.mcp.tool_making import Made, Picture, make_tools
 SLOWEST = 60.0
 """The most seconds between two attempts."""
 AGAIN = 1.0
-"""Seconds between two lists of tools: one that changes all the time is asked for no more often."""
+"""Seconds between two lists of tools. Where each is changed at once, they become twice as many each
+time, up to `SLOWEST`."""
 BRIEFLY = 10.0
 """Seconds that somebody waits who writes a prompt."""
 ANSWERS = 5.0
@@ -102,6 +103,8 @@ class Connection:
     async def link(self) -> Link:
         """The open connection. Raises ToolError: there is none, and why."""
         before = self._failures
+        if self._link is None:
+            await _sdk()  # what it takes to import that is no fault of the server
         until = time.monotonic() + self.server.start_timeout
         while self._link is None:
             self.want()
@@ -245,11 +248,14 @@ class Connection:
             await asyncio.gather(*others, *ends, return_exceptions=True)
 
     async def _keep_listed(self, link: Link) -> None:
+        pause = AGAIN
         while True:
             await self._stale.wait()
             self._stale.clear()
-            self._offers(await link.tools())
-            await asyncio.sleep(AGAIN)
+            async with asyncio.timeout(self.server.start_timeout):
+                self._offers(await link.tools())
+            await asyncio.sleep(pause)
+            pause = min(SLOWEST, 2 * pause) if self._stale.is_set() else AGAIN
 
     # --- waiting --------------------------------------------------------------------------------
 

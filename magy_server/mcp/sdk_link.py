@@ -26,6 +26,7 @@ from magy_server.core.errors import ToolError
 from magy_server.core.mcp.mentions import OfferedPrompt, OfferedResource
 from magy_server.core.mcp.names import fingerprint
 from magy_server.core.programs import Programs
+from magy_server.core.text.sanitizing import LINE, harmless, one_line
 from magy_server.mcp.http_streams import client_for, has_header, http_streams
 from magy_server.mcp.oauth import auth_for
 from magy_server.mcp.offers import Answer, LinkError, Notices, OfferedTool, Progress, Reach
@@ -33,12 +34,16 @@ from magy_server.mcp.stdio_streams import streams
 
 MOST_TOOLS = 500
 """Tools that one server may have."""
+MOST_PAGES = 100
+"""Pages of one list: a server may make up one after the other, with nothing on them."""
 LARGEST_TOOL = 32_000
 """Characters of a tool's description and schema together; a model could not use more."""
 LONGEST = 4_000
 """Characters of a description."""
 ROUNDS = 10
 """So often a server may ask something back during one call."""
+_PROSE = ("description", "title", "$comment")
+"""The words of a schema."""
 _Called: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
 
 
@@ -114,7 +119,7 @@ class SdkLink:
     @property
     def about(self) -> str:
         info = self._client.server_info
-        return f"{info.name} {info.version}" if info else ""
+        return one_line(f"{info.name} {info.version}")[:LINE] if info else ""
 
     async def lost(self) -> str:
         return await asyncio.shield(self._over)
@@ -156,8 +161,8 @@ class SdkLink:
             hint = "its server says that it destroys" if hints.destructive_hint else ""
         return OfferedTool(
             name=tool.name,
-            description=(tool.description or tool.title or "")[:LONGEST],
-            parameters=tool.input_schema,
+            description=harmless(tool.description or tool.title or "")[:LONGEST],
+            parameters=_readable(tool.input_schema),
             version=fingerprint(whole),
             hint=hint,
         )
@@ -195,7 +200,10 @@ class SdkLink:
             return []
         with _said("it did not name its resources"):
             found = await _pages(self._client.list_resources, lambda page: page.resources)
-        return [OfferedResource(one.uri, one.description or one.title or one.name) for one in found]
+        return [
+            OfferedResource(one.uri, one_line(one.description or one.title or one.name)[:LINE])
+            for one in found
+        ]
 
     async def read(self, uri: str, /) -> Answer:
         with _said(f"it does not give {uri}"):
@@ -214,7 +222,7 @@ class SdkLink:
         return [
             OfferedPrompt(
                 name=one.name,
-                about=one.description or one.title or "",
+                about=one_line(one.description or one.title or "")[:LINE],
                 takes=[each.name for each in one.arguments or ()],
                 needs=[each.name for each in one.arguments or () if each.required],
             )
@@ -259,11 +267,11 @@ def _said(what: str) -> Iterator[None]:
 
 
 async def _pages(listing: Any, items: Callable[[Any], Sequence[Any]]) -> list[Any]:
-    """All pages of a list, up to `MOST_TOOLS` items."""
+    """The pages of a list, up to `MOST_TOOLS` items on `MOST_PAGES`."""
     found: list[Any] = []
     seen: set[str | None] = set()
     cursor: str | None = None
-    while cursor not in seen and len(found) < MOST_TOOLS:
+    while cursor not in seen and len(found) < MOST_TOOLS and len(seen) < MOST_PAGES:
         seen.add(cursor)
         page = await listing(cursor=cursor)
         found += items(page)
@@ -271,6 +279,15 @@ async def _pages(listing: Any, items: Callable[[Any], Sequence[Any]]) -> list[An
         if not cursor:
             break
     return found[:MOST_TOOLS]
+
+
+def _readable(schema: Any, key: str = "") -> Any:
+    """Returns a schema whose descriptions look like what they are; the rest is sent as it is."""
+    if isinstance(schema, Mapping):
+        return {name: _readable(one, name) for name, one in schema.items()}
+    if isinstance(schema, list):
+        return [_readable(one) for one in schema]
+    return harmless(schema) if isinstance(schema, str) and key in _PROSE else schema
 
 
 def _contents(

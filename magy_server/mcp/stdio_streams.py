@@ -25,7 +25,7 @@ LONGEST = 10_000
 MOMENT = 0.5
 """Seconds after its end in which what it complained of is waited for."""
 RATE = 200
-"""Notifications a second that are heard; more are left out..."""
+"""Messages a second that a server may send unasked; more are left out..."""
 FLOOD = 20_000
 """...and so many more are a flood."""
 
@@ -144,7 +144,7 @@ class _Tide:
 
     def lets_in(self, message: SessionMessage) -> bool:
         """Raises CutOff when it floods."""
-        if not isinstance(message.message, types.JSONRPCNotification):
+        if not isinstance(message.message, types.JSONRPCNotification | types.JSONRPCRequest):
             return True
         now = time.monotonic()
         self._over = max(0.0, self._over - RATE * (now - self._at)) + 1

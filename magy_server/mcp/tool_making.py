@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from magy_server.core.errors import InvalidRequest, ToolError
-from magy_server.core.mcp.names import subject, told_apart, tool_name
+from magy_server.core.mcp.names import subject, told_apart, tool_key, tool_name
 from magy_server.core.mcp.server_settings import McpServer, asked_for
 from magy_server.core.tool import FactContext, Gathered, GivenShape, Result, Tool, ToolContext
 from magy_server.core.values import Facts, Hash, Image, Resource
@@ -86,7 +86,8 @@ def _tool(name: str, connection: Server, offered: OfferedTool, picture: Picture)
         answer = await connection.call(offered.name, given, _Progress(ctx))
         return result(answer, ctx.call, picture)
 
-    return _bare(name, offered.description, offered.parameters, facts, run)
+    key = tool_key(connection.name, offered.name, name)
+    return _bare(name, key, offered.description, offered.parameters, facts, run)
 
 
 def gone(name: str, why: str) -> Tool:
@@ -98,17 +99,19 @@ def gone(name: str, why: str) -> Tool:
     async def run(ctx: ToolContext, given: Mapping[str, Any]) -> Result:
         raise ToolError(why)
 
-    return _bare(name, why, {}, facts, run)
+    return _bare(name, name, why, {}, facts, run)
 
 
-def _bare(name: str, description: str, parameters: Mapping[str, Any], facts: Any, run: Any) -> Tool:
+def _bare(
+    name: str, key: str, description: str, parameters: Mapping[str, Any], facts: Any, run: Any
+) -> Tool:
     """Nothing that a server says of its tool decides anything: each is taken for one with effects
     that cannot be found out later."""
     return Tool(
         name=name,
         description=description,
         effect="exec",
-        key=name,
+        key=key,
         kind="other",
         run=run,
         facts=facts,

@@ -9,6 +9,7 @@ from typing import Any
 
 from magy_server.api.places import paths_of
 from magy_server.api.wire import reviews as wire
+from magy_server.config.trust import tells_magy
 from magy_server.core import permit
 from magy_server.core.errors import EditRefused
 from magy_server.core.values import Facts
@@ -98,6 +99,12 @@ async def edit(served: Served, asked: given.ApplyEdit, call: Calling) -> Told:
     }
     result = await served.edits.preview(wire.EditParams(**params))
     looks = asked.check or bool(result.failures)
+    own = [path for path in _named(served, asked, result) if tells_magy(served.root, path)]
+    if own and not looks:
+        raise EditRefused(
+            f"Nothing was changed: {served.name(own[0])} tells Magy what it may do. Let the person "
+            "change it."
+        )
     await _judge(served, _named(served, asked, result), call, only_looks=looks)
     if not looks:
         key = f"mcp-{secrets.token_hex(8)}"

@@ -7,7 +7,17 @@ import json
 import pytest
 
 from magy_server.core.errors import InvalidConfig
-from magy_server.core.mcp.names import covers, is_earlier, is_key, server_of, subject, tool_name
+from magy_server.core.mcp.names import (
+    covers,
+    in_words,
+    is_earlier,
+    is_key,
+    server_of,
+    subject,
+    told_apart,
+    tool_key,
+    tool_name,
+)
 from magy_server.core.mcp.server_settings import McpServer, asked_for, hidden, parsed, usable
 from magy_server.core.permit import Rule, Ruleset, decide
 from magy_server.core.values import Facts, Resource
@@ -84,6 +94,42 @@ def test_names_can_be_taken_apart_and_are_what_providers_take() -> None:
     assert server_of("mcp__git-hub__a__b") == "git-hub" and server_of("bash") == ""
     long = [tool_name("s", "x" * 90 + end) for end in "ab"]
     assert len(set(long)) == 2 and max(map(len, long)) == 64
+
+
+def test_rules_see_the_end_of_a_name_that_is_cut() -> None:
+    tool = "get_" + "x" * 90 + "_and_delete"
+    name = tool_name("s", tool)
+    key = tool_key("s", tool, name)
+    assert len(name) == 64 and covers("mcp__s__*_delete", key) and not covers("mcp__*_delete", name)
+    one, other = tool_name("s", "a.b"), told_apart(tool_name("s", "a b"), "a b")
+    assert (tool_key("s", "a.b", one), tool_key("s", "a b", other)) == (one, other)
+
+
+@pytest.mark.parametrize(
+    "url", ["${HOST}/mcp", "http://x\n.org", "http:///x", "ftp://x", "http://"]
+)
+def test_an_address_is_judged_with_its_variables_filled_in(url: str) -> None:
+    with pytest.raises(InvalidConfig, match="is no http or https address"):
+        usable("a", McpServer(url=url), {"HOST": "x.org"})
+    assert usable("a", McpServer(url="${HOST}/mcp"), {"HOST": "https://x.org"}).url
+
+
+def test_a_variable_inside_another_is_refused_and_not_half_read() -> None:
+    with pytest.raises(InvalidConfig, match="has another variable inside"):
+        usable("a", McpServer(command="x", args=["${A:-${B}}"]), {"B": "b"})
+
+
+def test_what_switches_a_server_off_is_true_or_false() -> None:
+    text = {"off": "true", "on": "false", "odd": "no"}
+    entries = {name: {"command": "x", "disabled": said} for name, said in text.items()}
+    tables, (problem,) = parsed(json.dumps({"mcpServers": entries}), "/p/.mcp.json")
+    assert {name: one["enabled"] for name, one in tables.items()} == {"off": False, "on": True}
+    assert "'odd': disabled is \"no\"; write true or false" in problem
+
+
+def test_a_person_reads_which_tool_of_which_server_is_meant() -> None:
+    assert in_words("mcp__git__log", "log@0123456789ab") == "log of the MCP server git"
+    assert in_words("net", "x.org") == "x.org"
 
 
 def test_a_key_is_for_a_tool_a_server_or_a_pattern() -> None:

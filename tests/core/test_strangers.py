@@ -56,11 +56,16 @@ def asked(found: Facts, key: str = "bash", **more: Any) -> str:
     ],
 )
 def test_whose_text_a_result_is(found: Facts, said: tuple[str, ...]) -> None:
-    assert places(found, ROOT, vouched=True) == said
+    assert places(found, "bash", ROOT, vouched=True) == said
+
+
+def test_an_answer_of_a_server_is_named_so_that_a_person_knows_it() -> None:
+    found = places(facts("net", "log@0123456789ab"), "mcp__git__log", ROOT, vouched=True)
+    assert found == ("log of the MCP server git",)
 
 
 def test_all_files_of_a_workspace_that_is_not_trusted_are_strangers() -> None:
-    there = places(facts("read", "README.md"), ROOT, vouched=False)
+    there = places(facts("read", "README.md"), "read", ROOT, vouched=False)
     assert there == (f"{ROOT}, which is not trusted",)
 
 

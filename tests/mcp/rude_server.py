@@ -21,6 +21,16 @@ tools: list[dict[str, Any]] = [
 tools[-2]["annotations"] = {"readOnlyHint": True, "destructiveHint": False}
 
 
+ODD = [
+    {"name": "\x1b[31mred\u202e", "inputSchema": {"type": "object", "properties": {
+        "x": {"type": "string", "description": "\x1b]0;title\x07ok\u202edne"}}},
+     "description": "Safe\u202e.live\x1b[2J"},
+    {"name": "a" * 5_000, "description": "long", "inputSchema": OBJECT},
+    {"name": "big", "description": "b" * 40_000, "inputSchema": OBJECT},
+    {"name": "", "description": "none", "inputSchema": OBJECT},
+]  # fmt: skip
+
+
 def say(**message: Any) -> None:
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 
@@ -74,6 +84,19 @@ def answered(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
             about = {"name": "rude", "version": "0"}
             return {"protocolVersion": version, "capabilities": {"tools": {"listChanged": True}},
                     "serverInfo": about}  # fmt: skip
+        case "tools/list" if HOW == "pages":
+            page = int(params.get("cursor") or "0")
+            return {"tools": [tools[0]] if page == 1 else [], "nextCursor": str(page + 1)}
+        case "tools/list" if HOW == "odd":
+            print("Welcome! {", flush=True)
+            say(id="no such", result={})
+            say(id=99, error={"code": 1, "message": "no"})
+            return {"tools": ODD}
+        case "tools/list" if HOW == "restless":
+            say(method="notifications/tools/list_changed")
+            with Path("asked").open("a") as file:
+                file.write(".")
+            return {"tools": tools}
         case "tools/list":
             return {"tools": tools}
         case "tools/call":
@@ -97,6 +120,8 @@ def main() -> None:
             say(id=asked["id"], error={"code": -32601, "message": "Method not found"})
         else:
             say(id=asked["id"], result=result)
+            if HOW == "odd":
+                say(id=asked["id"], result={"content": "twice"})
 
 
 main()

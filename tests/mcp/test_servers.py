@@ -228,6 +228,38 @@ async def test_a_server_that_floods_is_cut_off(tmp_path: Path) -> None:
             await one.call("rude__flood")
 
 
+async def test_a_list_of_tools_ends_and_looks_like_what_it_is(tmp_path: Path) -> None:
+    async with house(tmp_path, pages=rude("pages"), odd=rude("odd")) as one:
+        await one.servers.named(None, "mcp__pages__hang")
+        assert "mcp__pages__hang" in await one.names(), "and it does not ask for pages for ever"
+        await one.servers.named(None, "mcp__odd__x")
+        odd = [tool for name, tool in one.servers.there(None).items() if "__odd__" in name]
+        red, long, *_ = odd
+        shown = repr(red.schema)
+        assert red.description == "Safe<U+202E>.live"
+        assert "ok<U+202E>dne" in shown and "x1b" not in shown
+        assert len(long.name) == 64 and long.key == f"mcp__odd__{'a' * 5_000}"
+        assert any("is left out: its description is too long" in line for line in one.logs)
+        assert any("no JSON-RPC message: Welcome!" in line for line in one.logs)
+
+
+async def test_a_server_whose_tools_change_all_the_time_is_asked_ever_more_seldom(
+    tmp_path: Path,
+) -> None:
+    async with house(tmp_path, restless=rude("restless")) as one:
+        await one.servers.named(None, "mcp__restless__hang")
+        began = asyncio.get_running_loop().time()
+        times: list[float] = []
+
+        def heard() -> bool:
+            count = len((tmp_path / "asked").read_text())
+            times.extend([asyncio.get_running_loop().time() - began] * (count - len(times)))
+            return count >= 5
+
+        await one.until(heard)
+        assert times[-1] - times[1] >= 4, times  # 1, 2 and 4 seconds lie between
+
+
 async def test_ten_megabytes_are_kept_but_not_shown(tmp_path: Path) -> None:
     async with house(tmp_path, rude=rude()) as one:
         huge = await one.call("rude__huge")

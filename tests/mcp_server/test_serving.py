@@ -201,6 +201,9 @@ async def test_an_edit_is_made_with_its_proof_or_not_at_all(magy: Magy) -> None:
         assert "a rule says no" in said and not (magy.root / ".env").exists()
         said = await one.refused("edit_apply", text="A=1\n", format="whole", path="../out")
         assert "is not in" in said
+        for path in ("magy.toml", ".magy/agents/a.md", ".mcp.json", "Magy.toml"):
+            said = await one.refused("edit_apply", text="x = 1\n", format="whole", path=path)
+            assert "tells Magy what it may do" in said and not (magy.root / path).exists()
         (magy.root / ".env").write_text("K=s3cr3t\n")
         for text in ("x\n", "K=s3cr3t\n"):
             whole = {"text": text, "format": "whole", "path": ".env", "check": True}

@@ -30,8 +30,20 @@ def tool_name(server: str, tool: str) -> str:
 
 def told_apart(name: str, tool: str) -> str:
     """Returns another name that begins like `name`, for the tool whose server calls it `tool`."""
-    mark = hashlib.sha256(tool.encode("utf-8", "replace")).hexdigest()[:6]
-    return f"{name[: LONGEST - 7]}_{mark}"
+    return f"{name[: LONGEST - 7]}_{_mark(tool)}"
+
+
+def tool_key(server: str, tool: str, name: str) -> str:
+    """Returns the permission key of the tool that is known as `name`: that, with nothing cut off,
+    since a rule may be about its end."""
+    whole = f"{PREFIX}{server}__{_STRANGE.sub('_', tool)}"
+    if name == tool_name(server, tool):
+        return whole
+    return f"{whole}_{_mark(tool)}"
+
+
+def _mark(tool: str) -> str:
+    return hashlib.sha256(tool.encode("utf-8", "replace")).hexdigest()[:6]
 
 
 def server_of(name: str) -> str:
@@ -79,6 +91,13 @@ def fingerprint(tool: Mapping[str, Any]) -> str:
 def subject(tool: str, version: str) -> str:
     """Returns what a permission for one tool, as it is now, is for."""
     return f"{re.sub(r'[@*]', '_', tool)}@{version}"
+
+
+def in_words(key: str, subject: str) -> str:
+    """Returns for a person what the subject of a call under `key` is; that of other tools says it
+    by itself."""
+    server = server_of(key)
+    return f"{subject.rpartition('@')[0]} of the MCP server {server}" if server else subject
 
 
 def is_earlier(pattern: str, now: str) -> bool:

@@ -23,6 +23,7 @@ _PLACE = regex(
     r"|[\w.-]+:\d{1,5}"  # host and port
     r"|\w+://[\w.:-]+(?:/[\w.-]{1,16})*/?"  # an address without a user, a query, a long part
 )
+_ADDRESS = regex(r"https?://[^/?#\s\x00-\x1f][^\s\x00-\x1f]*")
 _STARTED = ("command", "args", "env", "cwd", "url", "headers")
 """What says how a server is reached."""
 
@@ -102,8 +103,6 @@ def usable(name: str, server: McpServer, environ: Mapping[str, str]) -> Usable:
             if server.url
             else "it has neither a command nor a url, so it cannot be reached; add one."
         )
-    if server.url and not re.match(r"https?://[^/\s]", server.url):
-        raise InvalidConfig(f"{server.url!r} is no http or https address.")
     missing: list[str] = []
     given = {field: _filled(getattr(server, field), environ, missing) for field in _STARTED}
     if missing:
@@ -112,6 +111,9 @@ def usable(name: str, server: McpServer, environ: Mapping[str, str]) -> Usable:
             f"there is no variable {names} in Magy's environment; set it, or write "
             f"${{{missing[0]}:-VALUE}}."
         )
+    if server.url and not _ADDRESS.fullmatch(given["url"]):
+        filled = "" if given["url"] == server.url else ", with its variables filled in,"
+        raise InvalidConfig(f"{server.url!r}{filled} is no http or https address.")
     shown = " ".join([server.command, *server.args, server.url])
     found = (environ.get(match["name"], "") for match in _VARIABLE.finditer(shown))
     return Usable(**{**server.model_dump(), **given}, filled=tuple(filter(None, found)))
@@ -120,6 +122,10 @@ def usable(name: str, server: McpServer, environ: Mapping[str, str]) -> Usable:
 def _filled(value: Any, environ: Mapping[str, str], missing: list[str]) -> Any:
     def value_of(match: re.Match[str]) -> str:
         name, other = match["name"], match["other"]
+        if other and "${" in other:
+            raise InvalidConfig(
+                f"`${{{name}:-...}}` has another variable inside; write the value itself there."
+            )
         if environ.get(name):
             return environ[name]
         if other is None:
@@ -193,9 +199,9 @@ def _table(entry: object) -> tuple[dict[str, Any], list[str]]:
             case "command" | "args" | "env" | "cwd" | "url" | "headers":
                 table[key] = value
             case "disabled":
-                table["enabled"] = not value
+                table["enabled"] = not _truth(key, value)
             case "enabled":
-                table["enabled"] = bool(value)
+                table["enabled"] = _truth(key, value)
             case "envFile":
                 unknown.append(f"{key} is not read; name the variables in env.")
             case _ if key not in _IGNORED:
@@ -203,6 +209,14 @@ def _table(entry: object) -> tuple[dict[str, Any], list[str]]:
                 meant = f"; did you mean {near[0]!r}?" if near else "."
                 unknown.append(f"unknown key {key!r}{meant}")
     return table, unknown
+
+
+def _truth(key: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if value in ("true", "false"):
+        return value == "true"
+    raise InvalidConfig(f"{key} is {json.dumps(value)[:40]}; write true or false.")
 
 
 def asked_for(server: McpServer, tool: str) -> bool:

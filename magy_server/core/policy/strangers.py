@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from magy_server.core.mcp.names import in_words
 from magy_server.core.shell import networking
 from magy_server.core.text.sanitizing import shortened
 from magy_server.core.values import Content, Decision, Embedded, Facts
@@ -27,18 +28,18 @@ LONGEST = 200
 _EDITOR_CODE = "emacs_eval"
 
 
-def places(facts: Facts, root: str, *, vouched: bool) -> tuple[str, ...]:
-    """Returns where the text of a call's result comes from, as far as nobody vouches for it.
-    `vouched`: the workspace `root` is trusted, or has nothing that needs trust."""
-    found = dict.fromkeys(shortened(place, LONGEST) for place in _places(facts, root, vouched))
+def places(facts: Facts, key: str, root: str, *, vouched: bool) -> tuple[str, ...]:
+    """Returns where the text of the result of a call under `key` comes from, as far as nobody
+    vouches for it. `vouched`: the workspace `root` is trusted, or has nothing that needs trust."""
+    found = dict.fromkeys(shortened(one, LONGEST) for one in _places(facts, key, root, vouched))
     return tuple(found)[:MOST]
 
 
-def _places(facts: Facts, root: str, vouched: bool) -> Iterator[str]:
+def _places(facts: Facts, key: str, root: str, vouched: bool) -> Iterator[str]:
     for resource in facts.resources:
         match resource.kind:
             case "net":
-                yield resource.subject
+                yield in_words(key, resource.subject)
             case "exec" if networking.shows(resource):
                 yield f"the output of `{resource.subject}`"
             case "read":
