@@ -189,6 +189,9 @@ class Connection:
             if self._failures:
                 await asyncio.sleep(self._rest())
             problem = await self._supervised()
+            if (me := asyncio.current_task()) and me.cancelling():
+                # What closes a connection may fail of it, and so hide that this is the end.
+                raise asyncio.CancelledError
             self._wanted.clear()
             self._link = None
             self.condition, self.problem = ("failed", problem) if problem else ("idle", "")

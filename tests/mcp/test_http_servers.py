@@ -4,6 +4,7 @@ such server."""
 from __future__ import annotations
 
 import asyncio
+import random
 import socket
 import sys
 from collections.abc import AsyncIterator
@@ -21,10 +22,13 @@ SAMPLE = ("sdk_server.py", "http")
 
 
 def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
+    """None of those that the system gives to connections: between two servers on it, one might be
+    taken."""
+    for port in random.sample(range(20_000, 32_000), 1_000):
+        with socket.socket() as one, suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 @asynccontextmanager

@@ -21,7 +21,9 @@ from magy_server.core.errors import ToolError
 from magy_server.core.mcp.server_settings import McpServer
 from magy_server.core.tool import Result, ToolContext
 from magy_server.core.values import Facts
+from magy_server.mcp.connection import Connection
 from magy_server.mcp.kept_logins import kept
+from magy_server.mcp.offers import Link, LinkError, Notices
 from magy_server.mcp.servers import Means, Servers
 from magy_server.tools.files.pictures import picture
 from magy_server.tools.shell.piped_programs import PipedPrograms
@@ -317,6 +319,29 @@ async def test_a_server_that_is_configured_no_more_is_ended_and_its_tools_say_so
         await one.until(lambda: not [p for p in psutil.process_iter() if _marked(p)])
         with pytest.raises(ToolError, match="There is no MCP server 'rude' here any more"):
             await one.call("rude__babble")
+
+
+async def test_a_connection_ends_also_where_closing_it_fails() -> None:
+    opening = asyncio.Event()
+
+    @asynccontextmanager
+    async def opened(notices: Notices) -> AsyncIterator[Link]:
+        try:
+            opening.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+            yield
+        except asyncio.CancelledError:
+            raise LinkError("the pipe is broken") from None
+
+    connection = Connection("odd", McpServer(command="x"), opened, print, picture)
+    owner = asyncio.create_task(connection.run())
+    connection.want()
+    await opening.wait()
+    owner.cancel()
+    async with asyncio.timeout(PATIENCE):
+        await asyncio.wait([owner])
+    assert owner.cancelled()
 
 
 async def test_a_call_that_is_cancelled_is_cancelled_there(tmp_path: Path) -> None:
