@@ -162,7 +162,10 @@ async def _sandbox(around: Around) -> list[Finding]:
         return [ok(f"bubblewrap ({path}) can create a sandbox."), *_level(asked)]
     why = said.splitlines()[-1] if said else f"exit code {code}"
     what = f"bubblewrap ({path}) cannot create a sandbox here: {why}; {_without(asked)}."
-    mend = "Allow user namespaces (sysctl, AppArmor or the container's settings), then try again."
+    mend = (
+        "Allow user namespaces (sysctl, AppArmor or the container's settings), then try again; "
+        "Magy uses nothing else, such as Landlock, in their place."
+    )
     return [warning(what, mend)]
 
 
