@@ -133,7 +133,7 @@ async def test_once_a_server_has_said_something_every_call_is_asked_about(
         server.reply(text("Over."))
         await one.ask("Try it", "p1")
         question = await one.question()
-        assert "nobody vouches for (babble@" in question["rule"]
+        assert "nobody vouches for (babble of the MCP server rude)" in question["rule"]
         assert len(server.asked) == done + 2 and not question["remember"]
         await one.respond(question["interactionId"], allow=False)
         await finished(one, server, done + 3)
