@@ -65,6 +65,16 @@ def of_call(content: Sequence[Mapping[str, Any]], root: str) -> list[Json]:
     return found
 
 
+def locations(content: Sequence[Mapping[str, Any]]) -> Json:
+    """The `locations` of a call that has this content, in the shape of version 1: its hunks."""
+    found = [
+        {"path": part["path"], "line": part["_meta"]["magy"]["line"]}
+        for part in content
+        if part["type"] == "diff"
+    ]
+    return {"locations": found} if found else {}
+
+
 def hunks(changes: Sequence[Mapping[str, Any]], patch: str, root: str) -> Iterator[Json]:
     """The hunks of a patch. `changes` has the absolute paths of its files, as far as they are
     known. `_meta.magy.line` is the first line of the hunk afterwards, from 1."""
@@ -79,7 +89,7 @@ def hunks(changes: Sequence[Mapping[str, Any]], patch: str, root: str) -> Iterat
             yield {
                 "type": "diff",
                 "path": _path(start[1], start[2], changes, root),
-                "oldText": None if start[1] == _NONE else before,
+                **({} if start[1] == _NONE else {"oldText": before}),
                 "newText": after,
                 "_meta": {"magy": {"line": int(head[1])}},
             }

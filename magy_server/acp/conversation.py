@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from magy_server.acp import options
-from magy_server.acp.content import of_call, output, text
+from magy_server.acp.content import locations, of_call, output, text
 from magy_server.acp.options import Json, Listed
 from magy_server.core.errors import MagyError
 
@@ -138,8 +138,8 @@ class Conversation:
     def _notice(self, severity: str, title: str, description: str) -> list[Json]:
         """Clients that show none are told what they should know as a thought."""
         if self._notices:
-            return [{"sessionUpdate": "notice", "severity": severity, "title": title,
-                     "description": description or None}]  # fmt: skip
+            more = {"description": description} if description else {}
+            return [{"sessionUpdate": "notice", "severity": severity, "title": title, **more}]
         if severity == "info":
             return []
         return [_chunk("agent_thought_chunk", text(f"{title}: {description}\n"), "notice")]
@@ -155,11 +155,7 @@ class Conversation:
             fields["rawInput"] = update["rawInput"]
         if "content" in update:
             fields["content"] = content = of_call(update["content"], self._root)
-            lines = [part["_meta"]["magy"]["line"] for part in content if part["type"] == "diff"]
-            places = [part["path"] for part in content if part["type"] == "diff"]
-            found = [{"path": p, "line": n} for p, n in zip(places, lines, strict=True)]
-            if found:
-                fields["locations"] = found
+            fields |= locations(content)
         if update.get("locations") and "locations" not in fields:
             fields["locations"] = update["locations"]
         if fields.get("status") in ("completed", "failed"):

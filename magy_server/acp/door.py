@@ -277,7 +277,7 @@ class Door:
         where = {} if asked.cwd is None else {"cwd": os.path.realpath(asked.cwd), "only": True}
         found = await home.ask("session/list", cursor=asked.cursor, **where)
         sessions = [
-            {key: one[key] for key in ("sessionId", "cwd", "title", "updatedAt")}
+            {key: one[key] for key in ("sessionId", "cwd", "title", "updatedAt") if one[key]}
             for one in found["sessions"]
         ]
         more = {"nextCursor": found["nextCursor"]} if found["nextCursor"] else {}

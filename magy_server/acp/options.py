@@ -37,9 +37,7 @@ def modes(options: Listed, agents: Listed) -> Json | None:
     about = {one["name"]: one["description"] for one in agents}
     for one in options:
         if one["configId"] == MODE and (names := _values(one)):
-            available = [
-                {"id": name, "name": name, "description": about.get(name) or None} for name in names
-            ]
+            available = [{"id": name, "name": name, **_said(about.get(name))} for name in names]
             return {"currentModeId": one["currentValue"], "availableModes": available}
     return None
 
@@ -53,12 +51,18 @@ def _values(option: Mapping[str, Any]) -> list[str]:
 
 def _option(option: Mapping[str, Any]) -> Json:
     id, values = option["configId"], _values(option)
+    category = {"category": _CATEGORY[id]} if id in _CATEGORY else {}
     return {
         "id": id,
         "name": option["name"],
-        "description": _SAID.get(id),
-        "category": _CATEGORY.get(id),
+        **_said(_SAID.get(id)),
+        **category,
         "type": "select",
         "currentValue": option["currentValue"] or values[0],
         "options": [{"value": value, "name": value} for value in values],
     }
+
+
+def _said(description: str | None) -> Json:
+    """Left out rather than null: to Lua, say, that is something."""
+    return {"description": description} if description else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from magy_server.acp.content import of_call
+from magy_server.acp.content import locations, of_call
 from magy_server.acp.options import Json
 from magy_server.core.agents import tree
 
@@ -18,8 +18,8 @@ Asking = Callable[[str, "wire.Interaction"], Json]
 
 def asking(root: str, question: wire.Interaction) -> Json:
     """The parameters of the request in version 1."""
-    call = call_of(question)
-    call["content"] = of_call(question.content, root)
+    content = of_call(question.content, root)
+    call = {**call_of(question), "content": content, **locations(content)}
     return {**common(question), "toolCall": call}
 
 

@@ -58,6 +58,15 @@ def wrong(one: AcpClient) -> list[str]:
     ]
 
 
+def nulls(value: Any, at: str = "") -> list[str]:
+    """Where a value holds nothing. To clients in Lua and JavaScript that is something."""
+    if isinstance(value, dict):
+        return [found for key, part in value.items() for found in nulls(part, f"{at}.{key}")]
+    if isinstance(value, list):
+        return [found for n, part in enumerate(value) for found in nulls(part, f"{at}[{n}]")]
+    return [at] if value is None else []
+
+
 async def checked(one: AcpClient, method: str, **params: Any) -> Any:
     answer = await one.request(method, **params)
     assert problems(answer, ANSWERS[method]) == []
@@ -130,7 +139,9 @@ async def test_schema_001_002_session_001_002_auth_005(one: AcpClient) -> None:
     assert all(answer["sessionId"] for answer in made)
     assert len({answer["sessionId"] for answer in made}) == 2
     await one.turn(made[0]["sessionId"], "hello")
+    await checked(one, "session/list")
     assert wrong(one) == []
+    assert [nulls(message) for message in one.received if nulls(message)] == []
 
 
 async def test_prompt_001_002_meta_001(one: AcpClient) -> None:

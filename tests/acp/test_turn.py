@@ -48,6 +48,7 @@ async def test_an_edit_is_shown_asked_about_and_made(root: Path, state: Path) ->
         diff = {"path": str(root / "app.py"), "oldText": "def greet():\n    return 'hello'\n",
                 "newText": "def greet():\n    return 'good morning'\n"}  # fmt: skip
         assert call["content"][0].items() >= diff.items()
+        assert call["locations"] == [{"path": str(root / "app.py"), "line": 1}]
         kinds = [option["kind"] for option in asked["params"]["options"]]
         assert kinds == ["allow_once", "allow_always", "allow_always", "reject_once"]
         (made,) = one.updates("tool_call", session)
