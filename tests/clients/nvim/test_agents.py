@@ -83,7 +83,7 @@ def test_actions_explain_beside_another_language_server(start: Start) -> None:
         nvim.lua(CHOOSE)
         nvim.lua("_G.wanted = 'Magy: Explain this code'")
         nvim.command("Magy actions")
-        nvim.until_seen("It computes **prices**.", "○ idle")
+        nvim.until_seen("It computes prices.", "○ idle")
         assert nvim.lua("return vim.fn.bufname()") == "prices.py", "the focus stays"
         names = nvim.lua("return vim.tbl_map(function(c) return c.name end,"
                          " vim.lsp.get_clients({ bufnr = 0 }))")  # fmt: skip

@@ -107,7 +107,8 @@ def test_a_question_is_a_panel_that_takes_no_focus_until_it_is_answered(start: S
         nvim.command("Magy answer")
         nvim.until("refused", lambda: nvim.keys("n") or nvim.lua(STATUS)["questions"] == 0)
         nvim.command("Magy open")
-        nvim.until_seen("refused: the tests need it", "I see.")
+        seen = nvim.until_seen("✗ Run", "refused: the tests need it", "I see.")
+        assert seen.count("refused") == 1 and "denied" not in seen, "the call says it"
 
 
 @pytest.mark.req("G021")
@@ -149,6 +150,47 @@ def test_the_prompt_completes_files_and_actions_and_remembers(start: Start) -> N
         nvim.until_seen("Seen.")
         nvim.keys("<Up>")
         nvim.until("the prompt before", lambda: nvim.text().startswith("look @prices.py"))
+        nvim.keys("<Esc>ccsee @pri<C-x><C-o>")
+        nvim.until_lua("return vim.fn.pumvisible() == 1")
+        nvim.keys("<C-s>")
+        nvim.until("no menu", lambda: nvim.lua("return vim.fn.pumvisible()") == 0)
+        assert nvim.text() == ""
+
+
+def test_the_last_session_is_offered_in_the_next_neovim(start: Start) -> None:
+    words = "prompt: look\ntext: I see **all** of `it`, as [here](http://x.test).\n"
+    with start(words, "prices.py") as nvim:
+        nvim.command("Magy ask look")
+        nvim.command("Magy open")
+        seen = nvim.until_seen("I see all of it, as", "○ idle")
+        assert "http://x.test" in seen, "where a link goes to stays"
+        assert "tokens" in next(row for row in nvim.screen() if row.startswith("❯ look"))
+    with start(words, "prices.py") as nvim:
+        nvim.command("Magy resume last")
+        said = nvim.request("nvim_exec2", "messages", {"output": True})["output"]
+        assert "Magy starts in shop; it goes on then." in said
+        nvim.until_seen("I see all of it", "○ idle")
+        nvim.lua("vim.ui.select = function(items, options) _G.offered ="
+                 " vim.tbl_map(options.format_item, items) end")  # fmt: skip
+        nvim.command("Magy resume")
+        assert "1 turn" in nvim.until_lua("return _G.offered")[0]
+    with start(words, "prices.py") as nvim:
+        nvim.command("Magy")
+        nvim.until_seen(
+            "The session before: “look”, 1 turn.", "`:Magy resume last` goes on with it."
+        )
+        nvim.keys("look<C-s>")
+        nvim.until_seen("I see all of it")
+        assert "The session before" not in nvim.seen()
+
+
+def test_a_turn_that_runs_says_for_how_long(start: Start) -> None:
+    with start("prompt: wait\ntext: A moment.\ndelay: 600\n", "prices.py") as nvim:
+        nvim.command("Magy")
+        nvim.keys("wait<C-s>")
+        nvim.until_seen("▸ working 2 s")
+        nvim.command("Magy stop")
+        nvim.until_seen("○ idle")
 
 
 def test_what_was_not_sent_is_there_again_in_the_next_neovim(start: Start) -> None:

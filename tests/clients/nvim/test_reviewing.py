@@ -29,6 +29,12 @@ def test_changes_are_accepted_rejected_amended_and_taken_back(start: Start, shop
         tidied(nvim)
         there = nvim.lua("vim.api.nvim_feedkeys('gg]h]h[h', 'tx', false) return vim.fn.line('.')")
         assert there == 2, "at once, for macros"
+        nvim.until_seen(":Magy accept  :Magy reject")
+        nvim.lua("require('magy').setup({ prefix = '<Leader>m' })")
+        nvim.keys("j")
+        nvim.until("no hint there", lambda: ":Magy accept" not in nvim.seen())
+        nvim.keys("k")
+        nvim.until_seen(r"\m+ accept  \m- reject")
         nvim.command("Magy accept")
         nvim.until("on to the next", lambda: nvim.lua("return vim.fn.line('.')") == 6)
         nvim.until("two are left", lambda: nvim.lua(REVIEW) == 2)

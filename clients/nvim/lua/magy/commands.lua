@@ -144,7 +144,11 @@ M.all = {
       end)
     end,
   },
-  resume = { words = "choose a session, this project's first, and go on with it", run = late("sessions", "resume") },
+  resume = {
+    words = "choose a session, this project's first, and go on with it; last: with the one before",
+    complete = { "last" },
+    run = of_view("sessions", "resume"),
+  },
   fork = { words = "copy this session, and show the copy", run = of_view("sessions", "fork") },
   rename = { words = "give the session a title", run = of_view("sessions", "rename") },
   export = { words = "write the whole session to a file, as Markdown", run = of_view("sessions", "export") },

@@ -48,7 +48,8 @@ local function complete(params, done)
   end
   local asked = { cwd = project.root, before = table.concat(before, "\n") }
   connection.request(project, "magy/prompt/complete", asked, function(problem, result)
-    if problem or result.prefix == "" then
+    local now = vim.api.nvim_buf_is_valid(buf) and vim.api.nvim_buf_get_lines(buf, place.line, place.line + 1, false)[1]
+    if problem or result.prefix == "" or not vim.startswith(now or "", before[#before]) then
       return done(nil, { isIncomplete = true, items = {} })
     end
     done(nil, items_of(result, params))

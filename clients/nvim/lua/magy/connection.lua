@@ -258,9 +258,17 @@ function M.request(project, method, params, done)
   return sent and id or nil
 end
 
+--- The same for a command whose answer shows in no window yet: that the server starts is said.
+function M.awaited(project, next)
+  if not projects.alive(project) then
+    say.info("Magy starts in %s; it goes on then.", project.name)
+  end
+  M.when_ready(project, next)
+end
+
 --- Starts the server if needed, and sends a request; a problem is said unless `failed` takes it.
 function M.ask(project, method, params, done, failed)
-  M.when_ready(project, function()
+  M.awaited(project, function()
     M.request(project, method, params, function(problem, result)
       if problem then
         (failed or say.problem)(problem)

@@ -85,7 +85,8 @@ function M.get(project, window, range, done)
     local automatic = config.get().auto_context
     done(vim.tbl_map(function(item)
       local on = item.default and (automatic or item.kind == "selection")
-      return { label = item.label, on = on, block = item.block }
+      local label = item.label .. (item.kind == "selection" and " (marked)" or "")
+      return { label = label, on = on, block = item.block }
     end, result and result.items or {}))
   end)
 end

@@ -73,7 +73,8 @@ function M.greet()
   local project, words = projects.here(0), {}
   local waiting = M.waiting(project.root)
   if waiting > 0 then
-    table.insert(words, ("%d change%s waited for a decision"):format(waiting, waiting == 1 and "" or "s"))
+    local many = waiting == 1 and "" or "s"
+    table.insert(words, ("%d change%s waited for a decision (`:Magy review`)"):format(waiting, many))
   end
   if M.unread(project.root) ~= "" then
     table.insert(words, "a prompt was not sent")

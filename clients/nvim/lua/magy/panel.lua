@@ -344,6 +344,9 @@ function M.allow(scope)
   end
   for _, choice in ipairs(questions.choices(question)) do
     if choice.outcome == "allow" and choice.scope == scope then
+      if questions.spawns(question) and scope == "once" then
+        say.info("Until your next prompt, agents may be given tasks like this one.")
+      end
       return respond(project, question, "allow", scope, "")
     end
   end

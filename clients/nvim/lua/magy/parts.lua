@@ -8,6 +8,7 @@ require("magy.panel")
 require("magy.children")
 require("magy.review.data")
 require("magy.review.draw")
+require("magy.review.hint")
 require("magy.rewrite")
 require("magy.status")
 

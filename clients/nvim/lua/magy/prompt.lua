@@ -158,6 +158,9 @@ function M.send(delivery, prompt)
   end
   remember(prompt.view.project, text)
   prompt.place, prompt.draft = nil, nil
+  if vim.fn.pumvisible() == 1 then
+    vim.fn.complete(vim.fn.col("."), {}) -- what was offered is for the text that goes
+  end
   set_text(prompt, "")
   M.fit(prompt)
   buffers.go_to_end(prompt.view)

@@ -2,7 +2,8 @@
 ---
 --- A view is what a transcript buffer shows: {project, session, state, buf, attached, unsent}. Each project
 --- has one (`project.view`), and one for each child that was looked at (`project.views`). `attached` is
---- true, a list of what waits for that, or nil. `coming` has the texts that wait for the server to be there.
+--- true, a list of what waits for that, or nil. `coming` has the texts that wait for the server to be there,
+--- `began` when the turn that runs was first seen (`vim.uv.now`), and `project.last` the session before this one.
 
 local config = require("magy.config")
 local connection = require("magy.connection")
@@ -52,6 +53,11 @@ local function changed(view)
   events.tell("changed", view)
 end
 
+--- Keeps since when the turn of a view runs, as this Neovim saw it.
+local function time(view)
+  view.began = view.state.state == "running" and (view.began or vim.uv.now()) or nil
+end
+
 -- Attaching -------------------------------------------------------------------------------------
 
 local function learn_children(view)
@@ -78,6 +84,7 @@ local function attached(view, session, result, again)
     return M.attach(view)
   end
   fold.attached(view.state, result, again)
+  time(view)
   local waiting = type(view.attached) == "table" and view.attached or {}
   view.attached = true
   changed(view)
@@ -244,6 +251,7 @@ events.on("magy/session/update", function(project, params)
   for _, view in ipairs(M.views(project)) do
     if view.session == params.sessionId and view.attached then
       fold.update(view.state, params.update)
+      time(view)
       changed(view)
       say.event("MagySessionUpdate", { session = params.sessionId, update = params.update })
       local news = type(params.update) == "table" and params.update or {}
@@ -271,7 +279,22 @@ events.on("magy/child/changed", function(project, params)
   end
 end)
 
+--- Learns which session of the project was the last, while none is shown: it is offered.
+local function learn_last(project)
+  local params = { cwd = project.root, limit = 20 }
+  connection.request(project, "magy/session/list", params, function(_, result)
+    project.last = vim.iter(result and result.sessions or {}):find(function(one)
+      return one.agent ~= "rewrite" and one.cwd == project.root and (one.turns or 0) > 0
+    end)
+    M.main(project).state:frame()
+    changed(project.view)
+  end)
+end
+
 events.on("ready", function(project)
+  if not M.main(project).session then
+    learn_last(project)
+  end
   for _, view in ipairs(M.views(project)) do
     if view.state.seq > 0 or #view.unsent > 0 then
       M.attach(view, function()

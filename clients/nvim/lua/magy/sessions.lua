@@ -10,12 +10,13 @@ local session = require("magy.session")
 
 local M = {}
 
+local STATES = { running = "  works", requires_action = "  asks" }
+
 local function described(one)
   local title = one.title and one_line(one.title) or "(without a title)"
   local when = (one.updatedAt or ""):sub(1, 16):gsub("T", " ")
   local turns = ("%d turn%s"):format(one.turns or 0, one.turns == 1 and "" or "s")
-  local state = one.state ~= "idle" and "  " .. one.state or ""
-  return ("%s  %s  %s%s"):format(when, title, turns, state)
+  return ("%s  %s  %s%s"):format(when, title, turns, STATES[one.state] or "")
 end
 
 local function choose(project, words, done)
@@ -42,11 +43,30 @@ local function show(project, id)
   session.ensure(view, function() end)
 end
 
---- Has the person choose a session, this project's first, and goes on with it.
-function M.resume()
+--- Has the person choose a session, this project's first, and goes on with it; `which` is "last": with that one.
+function M.resume(_, which)
   local project = projects.here(0)
+  if which == "last" then
+    return connection.awaited(project, function()
+      M.last(project)
+    end)
+  end
   choose(project, "Resume", function(chosen)
     show(project, chosen.sessionId)
+  end)
+end
+
+--- Goes on with the session of the project before the one that is shown.
+function M.last(project)
+  local now = session.main(project).session
+  connection.ask(project, "magy/session/list", { cwd = project.root, limit = 20 }, function(result)
+    local last = vim.iter(result.sessions):find(function(one)
+      return one.agent ~= "rewrite" and one.cwd == project.root and one.sessionId ~= now and (one.turns or 0) > 0
+    end)
+    if not last then
+      return say.info("There is no other session of %s.", project.name)
+    end
+    show(project, last.sessionId)
   end)
 end
 

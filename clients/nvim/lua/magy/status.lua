@@ -90,8 +90,34 @@ local function state_of(view)
   elseif project.state == "starting" then
     return "… starting"
   end
-  return STATES[view.state.state] or view.state.state
+  local seconds = view.began and math.floor((vim.uv.now() - view.began) / 1000) or 0
+  return (STATES[view.state.state] or view.state.state) .. (seconds > 0 and (" %d s"):format(seconds) or "")
 end
+
+local clock -- shows the seconds anew while a turn runs
+
+events.on("changed", function(changed)
+  if clock or not changed.began then
+    return
+  end
+  clock = assert(vim.uv.new_timer())
+  clock:start(
+    1000,
+    1000,
+    vim.schedule_wrap(function()
+      local some = vim.iter(projects.all()):any(function(project)
+        return vim.iter(session.views(project)):any(function(view)
+          return view.began ~= nil
+        end)
+      end)
+      if clock and not some then
+        clock:close()
+        clock = nil
+      end
+      vim.cmd.redrawstatus({ bang = true })
+    end)
+  )
+end)
 
 --- 'winbar' of transcripts.
 function M.winbar()

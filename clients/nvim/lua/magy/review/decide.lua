@@ -150,7 +150,7 @@ end
 
 local function decide_everything(decision, reason)
   local project = projects.here(0)
-  connection.when_ready(project, function()
+  connection.awaited(project, function()
     data.list(project, function(entries)
       if #entries == 0 then
         return say.info("No change waits for a decision.")

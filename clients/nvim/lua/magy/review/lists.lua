@@ -30,7 +30,7 @@ end
 --- Fills the quickfix list with all changes that wait for a decision, and opens it.
 function M.quickfix()
   local project = projects.here(0)
-  connection.when_ready(project, function()
+  connection.awaited(project, function()
     data.list(project, function(entries)
       local items, waiting = {}, #entries
       if waiting == 0 then

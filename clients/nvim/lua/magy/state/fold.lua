@@ -52,6 +52,9 @@ end
 
 local function tool_call(t, news, seq)
   local block, more = t:ensure("tool", news.toolCallId, seq), about(news)
+  if t.answered[block.id] then
+    t:touch(t.answered[block.id])
+  end
   t:merge(block, {
     title = news.title,
     status = news.status,
@@ -120,8 +123,34 @@ local function mail(t, news, seq)
   end
 end
 
+--- Returns the prompt of the turn that is read, or nil.
+local function prompt_of_turn(t)
+  local found
+  t:back_here(function(block)
+    found = block.kind == "user" and block.data.queue ~= "waiting" and block or nil
+    return found ~= nil
+  end)
+  return found
+end
+
+--- Adds what one request took to the prompt that it was for. Entries may come twice.
+local function count_for_prompt(t, more, seq)
+  local block = prompt_of_turn(t)
+  local data = block and block.data or {}
+  if not more.usage or seq == 0 or seq <= (data.counted or 0) then
+    return
+  end
+  local spent = block and (data.spent or sums.nothing()) or t.orphans
+  sums.add(spent, more.usage, more.cost)
+  if block then
+    data.spent, data.counted = spent, seq
+    t:touch(block)
+  end
+end
+
 local function usage(t, news, seq)
   local more = about(news)
+  count_for_prompt(t, more, seq)
   if t.page or not more.usage or seq <= t.counted then
     return
   end
@@ -278,10 +307,17 @@ end
 --- Applies the answer of `magy/session/events`: a page before all that is shown.
 function M.older(t, result)
   t.floor = result.events[1] and result.events[1].seq or 1
+  local rest = t.orphans
+  t.orphans = sums.nothing()
   t:in_front(function()
     for _, event in ipairs(result.events) do
       apply(t, event.update, event.seq)
     end
+    local block = prompt_of_turn(t)
+    if block then
+      block.data.spent = block.data.spent or sums.nothing()
+    end
+    sums.join(block and block.data.spent or t.orphans, rest)
   end)
   local seqs = vim.tbl_keys(t.restores)
   table.sort(seqs)

@@ -45,6 +45,13 @@ local function resolved(t, id, how)
   if how then
     block.data.outcome = how.outcome
   end
+  local asked = block.data.question
+  if asked and asked.toolCallId and asked.sessionId == t.session then
+    block.data.call, t.answered[asked.toolCallId] = asked.toolCallId, block
+    if t:get(asked.toolCallId) then
+      t:touch(t:get(asked.toolCallId))
+    end
+  end
 end
 
 --- What the session itself says of a question.

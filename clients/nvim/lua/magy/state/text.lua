@@ -102,7 +102,7 @@ local function mail(_, block)
 end
 
 --- Returns how a question was answered.
-local function answer(data)
+function M.answer(data)
   local lasts = (data.scope == "session" or data.scope == "project") and " for the " .. data.scope or ""
   return (data.outcome or "") .. lasts .. ((data.reason or "") ~= "" and ": " .. data.reason or "")
 end
@@ -121,7 +121,7 @@ local function question(t, block)
   local one = data.question
   local title = one and one.title or "A question"
   if data.outcome or not one then
-    return "? " .. joined({ title, answer(data) })
+    return "? " .. joined({ title, M.answer(data) })
   end
   local by = questions.asker(t, one)
   local lines = { parts_text(one.content):gsub("\n$", ""), "asked because: " .. one.rule, M.extent(t, one) }

@@ -29,6 +29,8 @@ function Transcript.new(session)
     waiting = {},
     open = {}, -- open questions of the session and those below it, by id
     asked = {}, -- their ids, the oldest first
+    answered = {}, -- id of a call of this session -> the question about it, once that is answered
+    orphans = sums.nothing(), -- what a turn took whose prompt no page has yet
     children = {},
     restores = {}, -- seq -> who went back or forward
     early = {}, -- what became of prompts whose words are not known yet

@@ -58,7 +58,9 @@ local function draw(view)
   for _, window in ipairs(following) do
     local last = api.nvim_buf_get_lines(view.buf, -2, -1, false)[1]
     api.nvim_win_set_cursor(window, { api.nvim_buf_line_count(view.buf), #last })
-    if #view.state.waiting > 0 or view.state.progress ~= "" or #session.on_its_way(view) > 0 then
+    local below = #view.state.waiting > 0 or view.state.progress ~= "" or #session.on_its_way(view) > 0
+    -- A line further up may have become longer: the cursor's own is out of sight then.
+    if below or vim.fn.line("w$", window) < api.nvim_buf_line_count(view.buf) then
       show_tail(window)
     end
   end
@@ -151,6 +153,7 @@ local function window_options(window, kind)
     winfixbuf = false,
   }
   if kind == "transcript" then
+    own.conceallevel, own.concealcursor = 2, "nc"
     own.winbar = "%{%v:lua.require'magy.status'.winbar()%}"
   end
   for name, value in pairs(own) do

@@ -4,7 +4,9 @@
 
 local markdown = require("magy.view.markdown")
 local one_line = require("magy.state.harmless").one_line
+local sums = require("magy.state.sums")
 local text = require("magy.state.text")
+local words = require("magy.state.words")
 
 local M = {}
 
@@ -36,11 +38,15 @@ local function word(decor, row, col, length, group)
   table.insert(decor, { row, col, { end_row = row, end_col = col + length, hl_group = group } })
 end
 
-local function user(head)
+local function user(head, _, _, block)
   local lines = signed("❯ ", split(head), 2)
   table.insert(lines, 1, "")
   local decor = {}
   paint(decor, 1, #lines - 1, "MagyUser")
+  local took = block.data.spent and words.joined(sums.words(block.data.spent), " · ") or ""
+  if took ~= "" then
+    table.insert(decor, { 1, 0, { virt_text = { { took, "MagyMeta" } }, virt_text_pos = "eol_right_align" } })
+  end
   return lines, decor
 end
 
@@ -83,10 +89,14 @@ local function has_diff(block)
   end)
 end
 
-local function tool(head, below, rule, block)
+local function tool(head, below, rule, block, answered)
   local decor, lines = {}, {}
   -- "tool" is said of most lines: the mark says enough.
-  local shown = head:gsub("^tool ", "")
+  local shown = head:gsub("^tool ", ""):gsub("  not_run", "  not run")
+  if answered then
+    local refused = answered.data.outcome == "refused"
+    shown = (refused and shown:gsub("  denied", "") or shown) .. "  " .. one_line(text.answer(answered.data))
+  end
   lines[1] = "  " .. flat(shown)
   local mark = shown:match("[^%w%s%z\1-\127][\128-\191]*") or ""
   local at = lines[1]:find(mark, 1, true)
@@ -183,7 +193,11 @@ function M.block(t, block, open)
   if head == "" and below == "" then
     return {}, {}
   end
-  local lines, decor = KINDS[block.kind](head, below, rule, block)
+  local answered = t.answered[block.id]
+  if block.kind == "question" and block.data.call and t:get(block.data.call) then
+    return {}, {} -- the call itself says how it was answered
+  end
+  local lines, decor = KINDS[block.kind](head, below, rule, block, answered)
   local keeps = M.folding[block.kind]
   local least = block.kind == "user" and 10 or keeps and keeps + 2
   if keeps and not open and #lines >= least then
@@ -193,9 +207,15 @@ function M.block(t, block, open)
 end
 
 --- Returns what stands below the last line, as virtual lines: what goes on, and what waits; `sent`: texts
---- that are on their way to the server.
-function M.tail(t, sent)
+--- that are on their way to the server; `last`: the session that may be gone on with.
+function M.tail(t, sent, last)
   local lines = {}
+  if last and #sent == 0 then
+    local title = last.title and ("“%s”, "):format(words.clipped(last.title)) or ""
+    local turns = ("%d turn%s"):format(last.turns, last.turns == 1 and "" or "s")
+    table.insert(lines, { { ("  The session before: %s%s."):format(title, turns), "MagyMeta" } })
+    table.insert(lines, { { "  `:Magy resume last` goes on with it.", "MagyMeta" } })
+  end
   for _, text_sent in ipairs(sent) do
     table.insert(lines, { { "  · on its way: " .. one_line(text_sent), "MagyMeta" } })
   end

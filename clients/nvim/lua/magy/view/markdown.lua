@@ -7,6 +7,9 @@ local LARGEST = 100000 -- bytes; longer answers stay plain
 
 local BELOW = 1 -- the text begins in the second line of its block
 
+-- Marks that only say how a text looks. Where a link goes to is always seen.
+local HIDDEN = { code_span_delimiter = true, emphasis_delimiter = true, fenced_code_block_delimiter = true }
+
 --- Adds the marks of one tree of a parsed text.
 local function add(tree, language, source, into)
   local query = vim.treesitter.query.get(language, "highlights")
@@ -15,6 +18,10 @@ local function add(tree, language, source, into)
   end
   for id, node, metadata in query:iter_captures(tree:root(), source) do
     local name = query.captures[id]
+    if HIDDEN[node:type()] then
+      local row, col, end_row, end_col = node:range()
+      table.insert(into, { row + BELOW, col, { end_row = end_row + BELOW, end_col = end_col, conceal = "" } })
+    end
     if name:sub(1, 1) ~= "_" and name ~= "spell" and name ~= "nospell" and name ~= "conceal" then
       local row, col, end_row, end_col = node:range()
       local priority = 100 + (tonumber(metadata.priority) and tonumber(metadata.priority) - 100 or 0)
@@ -40,7 +47,7 @@ function M.looks(source, whole)
     return made
   end
   local fine = pcall(function()
-    local parser = vim.treesitter.get_string_parser(source, "markdown")
+    local parser = vim.treesitter.get_string_parser(source .. "\n", "markdown") -- without it no fence ends
     parser:parse(true)
     parser:for_each_tree(function(tree, language)
       add(tree, language:lang(), source, made)

@@ -54,14 +54,15 @@ local function alike(old, new)
   return head, foot
 end
 
---- Replaces the lines of a block that is shown by what it looks like now.
-local function redraw(view, drawn, lines, decor)
+--- Replaces the lines of a block that is shown by what it looks like now. While it streams, what is above
+--- the first line that changed looks as before.
+local function redraw(view, drawn, lines, decor, streamed)
   local row, old = row_of(view, drawn), drawn.lines
   local same, rest = alike(old, lines)
   set_lines(view, row + same, row + #old - rest, vim.list_slice(lines, same + 1, #lines - rest))
   api.nvim_buf_set_extmark(view.buf, M.ns, row, 0, { id = drawn.mark })
   drawn.lines, drawn.decor = lines, decor
-  decorate(view, drawn, row, same)
+  decorate(view, drawn, row, streamed and same or 0)
 end
 
 --- Puts blocks, which are not shown yet, before the line `row`.
@@ -121,7 +122,7 @@ end
 --- Below the last line: what goes on, and which prompts wait.
 local function draw_tail(view)
   api.nvim_buf_clear_namespace(view.buf, tail, 0, -1)
-  local lines = look.tail(view.state, session.on_its_way(view))
+  local lines = look.tail(view.state, session.on_its_way(view), not view.session and view.project.last or nil)
   if #lines > 0 then
     local last = api.nvim_buf_line_count(view.buf) - 1
     api.nvim_buf_set_extmark(view.buf, tail, last, 0, { virt_lines = lines })
@@ -162,7 +163,7 @@ function M.draw(view)
     local lines, decor = look.block(view.state, block, M.is_open(view, block))
     local drawn = view.drawn[block]
     if drawn and drawn.mark and #lines > 0 then
-      redraw(view, drawn, lines, decor)
+      redraw(view, drawn, lines, decor, block.streamed)
     else
       moved = moved or #lines > 0 or (drawn and drawn.mark ~= nil)
       if drawn and drawn.mark and #lines == 0 then

@@ -1,0 +1,46 @@
+--- How to decide about the change at the cursor: said beside it, while the cursor is there.
+
+local config = require("magy.config")
+local draw = require("magy.review.draw")
+local events = require("magy.events")
+local maps = require("magy.maps")
+
+local api = vim.api
+
+local ns = api.nvim_create_namespace("magy.hint")
+
+--- Returns the keys or the command for a subcommand.
+local function way(name)
+  local prefix = config.get().prefix
+  for key, of in pairs(maps.keys) do
+    if prefix and of == name then
+      local leader = (vim.g.mapleader or "\\"):gsub("^ $", "<Space>")
+      return prefix:gsub("<[Ll]eader>", (leader:gsub("%%", "%%%%"))) .. key .. " " .. name
+    end
+  end
+  return ":Magy " .. name
+end
+
+local function update()
+  local buf = api.nvim_get_current_buf()
+  api.nvim_buf_clear_namespace(buf, ns, 0, -1)
+  local at = config.get().review.hint and draw.at(buf, api.nvim_win_get_cursor(0)[1] - 1)
+  if at then
+    local words = ("  %s  %s"):format(way("accept"), way("reject"))
+    local opts = { virt_text = { { words, "MagyMeta" } }, virt_text_pos = "eol_right_align" }
+    api.nvim_buf_set_extmark(buf, ns, at.row, 0, opts)
+  end
+end
+
+api.nvim_create_autocmd({ "CursorMoved", "BufEnter" }, {
+  group = api.nvim_create_augroup("magy.review.hint", {}),
+  callback = function(event)
+    if draw.count(event.buf) > 0 then
+      update()
+    end
+  end,
+})
+
+events.on("review", update)
+
+return {}
