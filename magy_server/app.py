@@ -3,7 +3,6 @@ file knows all layers; it imports what is slow to import where it first needs th
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import time
@@ -18,7 +17,6 @@ from magy_server import privacy, redacted_log
 from magy_server.api.service import Service
 from magy_server.bus.local import LocalBus
 from magy_server.config import layers, secret_files, trust
-from magy_server.config.resources import resource
 from magy_server.core.actions import ActionSpec
 from magy_server.core.errors import NotText
 from magy_server.core.mcp.server_settings import hidden
@@ -26,11 +24,12 @@ from magy_server.core.no_editor import NO_EDITOR
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Bus, Editor, Store
 from magy_server.core.settings import AuditSettings, MirrorSettings, Settings
+from magy_server.core.skills.skill import Skills
 from magy_server.core.spawn_settings import RANGES, SpawnSettings, clamped
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.text.surrogates import whole
-from magy_server.core.values import Content, Hash, Text
+from magy_server.core.values import Content, Hash
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.loaded_sessions import LoadedSessions
 from magy_server.engine.runner import Runner
@@ -64,7 +63,7 @@ from magy_server.tools.files.workspace import WorkspaceFiles
 from magy_server.tools.kit import make_tools
 from magy_server.tools.prompts.instructions import instructions
 from magy_server.tools.prompts.mentions import expand as mentioned
-from magy_server.tools.prompts.mentions import read_skills
+from magy_server.tools.prompts.skill_tool import skills_section
 from magy_server.tools.shell.piped_programs import PipedPrograms
 from magy_server.tools.shell.process_groups import end_group
 from magy_server.tools.shell.processes import Processes
@@ -284,7 +283,12 @@ def _world(
         rules=projects.rules,
         vouched=projects.vouched,
         expand=_expand(editor),
-        contexts=[environment, instructions(str(layers.config_dir() / "AGENTS.md"))],
+        skills=projects.skills,
+        contexts=[
+            environment,
+            skills_section(projects.skills, projects.agents),
+            instructions(str(layers.config_dir() / "AGENTS.md")),
+        ],
         editor=editor,
         files=WorkspaceFiles(editor, Commits(processes)),
         ancestors=sessions,
@@ -301,7 +305,7 @@ def _tools(processes: Processes, projects: Projects, secrets: Secrets) -> Server
     """Magy's own tools, and those of MCP servers."""
     settings = projects.settings(None)
     network = settings.sandbox.allow_sandboxed
-    own = make_tools(processes, settings.tools, asks_for_network=network)
+    own = make_tools(processes, settings.tools, skills=projects.skills, asks_for_network=network)
     log, login = partial(_server_log, secrets), partial(kept, layers.state_dir())
     means = Means(PipedPrograms(processes), picture, scratch, log, login)
     return Servers(own, projects.servers, means)
@@ -346,9 +350,8 @@ def _expand(editor: Editor) -> Expand:
         content: Sequence[Content],
         rules: Sequence[Ruleset],
         actions: Mapping[str, ActionSpec],
+        skills: Skills,
     ) -> tuple[tuple[Content, ...], Mapping[Hash, bytes]]:
-        asked = any(isinstance(part, Text) and part.text.lstrip()[:1] == "@" for part in content)
-        skills = await asyncio.to_thread(read_skills, resource("skills")) if asked else {}
         return await mentioned(
             root, content, skills=skills, actions=actions, editor=editor, rules=rules
         )

@@ -10,7 +10,14 @@ from itertools import islice
 from typing import Any
 
 from magy_server.config import administrator, hooks, layers
-from magy_server.config.agents import agent_files, common_rules, find_agents, user_directory
+from magy_server.config.agents import (
+    agent_files,
+    claude_user_files,
+    common_rules,
+    find_agents,
+    user_directory,
+)
+from magy_server.config.shipped import shipped
 from magy_server.config.trust import MOST, files_hash, magy_files
 from magy_server.core.errors import InvalidConfig, NotTrusted
 from magy_server.core.events import Trusted
@@ -20,9 +27,11 @@ from magy_server.core.permit import Rule, Ruleset
 from magy_server.core.policy.rule_tables import ruleset
 from magy_server.core.ports import Store
 from magy_server.core.settings import Settings
+from magy_server.core.skills.skill import Skills
 from magy_server.core.specs import Agents
 from magy_server.dataclass import dataclass
 from magy_server.engine.world import read_project, record
+from magy_server.skills.finding import find_skills, user_files
 
 Signature = frozenset[tuple[str, int, int, int]]
 """Of files: path, size, time of the last change, inode."""
@@ -43,6 +52,7 @@ class Project:
     loaded: layers.Loaded
     rules: tuple[Ruleset, ...]
     agents: Agents
+    skills: Skills
     trusted: bool
     signature: Signature
     servers: Servers
@@ -108,11 +118,11 @@ class Projects:
             *(Ruleset(source=source, guardrails=rails) for source, rails in loaded.guardrails),
         )
         walls = (NO_SHELL,) if loaded.settings.sandbox.level == "isolated" else ()
-        found = find_agents(root, trusted=trusted, custom=loaded.settings.custom_agents)
+        found, skills = _found(root, trusted=trusted, custom=loaded.settings.custom_agents)
         servers, unusable = mcp_servers(loaded, os.environ)
         found_hooks, foreign = hooks.configured(loaded.settings, root if trusted else None)
         return Project(
-            loaded, (common_rules(), *own, *walls), found, trusted, signature, servers,
+            loaded, (common_rules(), *own, *walls), found, skills, trusted, signature, servers,
             tuple(found_hooks), (*loaded.problems, *unusable, *foreign),
         )  # fmt: skip
 
@@ -123,10 +133,11 @@ class Projects:
             return self._read(root, signature)
         except InvalidConfig as error:
             custom = known.loaded.settings.custom_agents
-            found = find_agents(root, trusted=False, custom=custom)
+            found, skills = _found(root, trusted=False, custom=custom)
             return replace(
                 known,
                 agents=found,
+                skills=skills,
                 trusted=False,
                 signature=signature,
                 servers={},
@@ -152,6 +163,9 @@ class Projects:
     def agents(self, root: str | None) -> Agents:
         return self.of(root).agents
 
+    def skills(self, root: str | None) -> Skills:
+        return self.of(root).skills
+
     def settings(self, root: str | None) -> Settings:
         return self.of(root).loaded.settings
 
@@ -162,7 +176,8 @@ class Projects:
     def problems(self, root: str | None) -> list[str]:
         """What is wrong with files that were read, each naming its file: for people."""
         known = self.of(root)
-        return [*filter(None, [known.broken]), *known.agents.problems, *known.problems]
+        found = (*known.agents.problems, *known.skills.problems, *known.problems)
+        return [*filter(None, [known.broken]), *found]
 
     def hooks(self, root: str | None) -> Sequence[Hook]:
         return self.of(root).hooks
@@ -182,7 +197,8 @@ class Projects:
         known = self.of(root)
         agents = known.agents
         held_back = [] if known.trusted else hooks.unused(known.loaded.settings, root)
-        unused = (*agents.untrusted.values(), *agents.unused, *held_back)
+        skills = known.skills.untrusted.values()
+        unused = (*agents.untrusted.values(), *agents.unused, *skills, *held_back)
         return (*known.loaded.ignored, *unused)
 
     async def set(self, root: str, trusted: bool) -> None:
@@ -193,6 +209,15 @@ class Projects:
         files = files_hash(root) if trusted else ""
         await record(self._store, root, Trusted(root=root, files=files, trusted=trusted))
         self.add(root, (await read_project(self._store, root)).trusted)
+
+
+def _found(root: str | None, *, trusted: bool, custom: bool) -> tuple[Agents, Skills]:
+    """The agents and the skills of a root. What skills have editors offer is among the actions."""
+    config, home = str(layers.config_dir()), os.path.expanduser("~")
+    skills = find_skills(shipped().skills, config, home, root, trusted=trusted)
+    agents = find_agents(root, trusted=trusted, custom=custom)
+    offered = {action.id: action for skill in skills.values() for action in skill.actions}
+    return replace(agents, common_actions={**agents.common_actions, **offered}), skills
 
 
 def mcp_servers(
@@ -222,6 +247,8 @@ def _sources(root: str | None) -> Iterator[str]:
     yield str(administrator.FILE)
     yield os.path.join(layers.config_dir(), "magy.toml")
     yield from agent_files(user_directory())
+    yield from claude_user_files()
+    yield from user_files(str(layers.config_dir()), os.path.expanduser("~"))
     yield from hooks.files(root)
     if root is not None:
         yield from islice(magy_files(root), MOST + 1)

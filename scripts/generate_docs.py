@@ -178,7 +178,7 @@ def shipped_agents() -> Iterator[str]:
     yield "from collections.abc import Mapping\nfrom typing import Any\n"
     yield f"DIGEST = {shipped.digest(texts)!r}\n"
     yield "SHIPPED: Mapping[str, Any] = {"
-    for key in ("agents", "actions"):
+    for key in ("agents", "actions", "skills"):
         yield f"    {key!r}: {{"
         yield from (f"        {name!r}: {one!r}," for name, one in values[key].items())
         yield "    },"

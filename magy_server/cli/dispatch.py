@@ -56,7 +56,7 @@ def _perform(
             from magy_server.cli.commands.run import run
 
             return run(chosen, composition())
-        case "sessions" | "agents" | "permissions" | "policy" | "audit" | "mcp":
+        case "sessions" | "agents" | "permissions" | "policy" | "audit" | "mcp" | "skills":
             import asyncio
 
             log_to_terminal()
@@ -120,6 +120,10 @@ def _verb(command: str, verb: str | None) -> Verb:
             from magy_server.cli.commands import mcp_login
 
             return mcp_login.VERBS[verb]
+        case "skills", _:
+            from magy_server.cli.commands import skills
+
+            return skills.VERBS[verb]
         case "mcp", _:
             from magy_server.cli.commands import mcp
 

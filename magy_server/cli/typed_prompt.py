@@ -12,13 +12,11 @@ from itertools import takewhile
 
 from magy_server.cli import project_directory
 from magy_server.cli.composition import ONCE, Composition
-from magy_server.config.resources import resource
 from magy_server.core.settings import ToolSettings
 from magy_server.core.specs import Agents
 from magy_server.core.text.sanitizing import one_line
 from magy_server.dataclass import dataclass
 from magy_server.tasks import Tasks
-from magy_server.tools.prompts.mentions import described_skills
 from magy_server.tools.prompts.openings import AT, Opening, after_at, alone, mention
 from magy_server.tools.search.file_name_index import FileIndex, Names, best
 
@@ -55,7 +53,8 @@ async def _offers(options: argparse.Namespace, app: Composition) -> Offers:
         reading = Tasks()
         names = await FileIndex(ToolSettings().grep_program, reading.begin).names(root, PATIENCE)
         await reading.cancel()
-        return Offers(service.world.agents(root), described_skills(resource("skills")), names)
+        world = service.world
+        return Offers(world.agents(root), world.skills(root).mentionable, names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,19 +9,24 @@ from __future__ import annotations
 import heapq
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
 from magy_server.config import layers
-from magy_server.config.regular_files import beginning
 from magy_server.config.shipped import ACTIONS, COMMON, COMMON_RULES, shipped
 from magy_server.core.actions import parse_actions
+from magy_server.core.agents import claude_files
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.permit import Ruleset
 from magy_server.core.specs import Agents, AgentSpec, parse_agent, parse_rules
+from magy_server.regex import regex
+from magy_server.regular_files import beginning
 
 PROJECT = ((".magent", "agent"), (".magy", "agent"))
 """Where a project has its agents; the last counts most."""
+_COMMAND = regex(r"[^a-z0-9_-]+")
+"""What does not stand in the name of an action."""
 MOST_FILES = 200
 MOST_BYTES = 256 * 1024
 
@@ -58,13 +63,20 @@ def find_agents(root: str | None, *, trusted: bool, custom: bool = True) -> Agen
     untrusted: dict[str, str] = {}
     unused: list[str] = []
     if custom:
+        found.read_claude(claude_directory(None))
         found.read(user_directory())
+        if root and trusted:
+            found.read_claude(claude_directory(root))
         for directory in project_directories(root) if root else ():
             if trusted:
                 found.read(directory)
             else:
                 untrusted |= {Path(path).stem: path for path in _listed(directory)[0]}
                 unused += filter(os.path.lexists, [str(directory / ACTIONS)])
+        if root and not trusted:
+            theirs, _ = _listed(claude_directory(root) / "agents")
+            untrusted = {Path(path).stem: path for path in theirs} | untrusted
+            unused += [path for _, path in _commands(claude_directory(root))]
     actions = {id: action for id, action in found.actions.items() if action}
     return Agents(
         found.specs, found.broken, untrusted, tuple(found.problems), actions, tuple(unused)
@@ -97,6 +109,30 @@ class _Found:
                 self.problems.append(error.message)
         self._read_actions(directory)
 
+    def read_claude(self, directory: Path) -> None:
+        """What was written for Claude Code. It takes the place of nothing that Magy ships."""
+        paths, problem = _listed(directory / "agents")
+        self.problems += [problem] if problem else []
+        for path in paths:
+            with self._said():
+                spec = claude_files.parse_agent(
+                    Path(path).stem, _text(path), path, self._bases["general"]
+                )
+                if spec.name not in self._bases:
+                    self.specs[spec.name] = _at_home(spec)
+        for id, path in _commands(directory):
+            with self._said():
+                if id not in shipped().actions:
+                    self.actions[id] = claude_files.parse_command(id, _text(path), path)
+
+    @contextmanager
+    def _said(self) -> Iterator[None]:
+        """What is wrong is a problem, and no more."""
+        try:
+            yield
+        except InvalidConfig as error:
+            self.problems.append(error.message)
+
     def _read_actions(self, directory: Path) -> None:
         file = str(directory / ACTIONS)
         if os.path.lexists(file):
@@ -108,6 +144,30 @@ class _Found:
 
 def _at_home(spec: AgentSpec) -> AgentSpec:
     return spec.model_copy(update={"rules": spec.rules.at_home(os.path.expanduser("~"))})
+
+
+def claude_directory(root: str | None) -> Path:
+    """That of a project, or the person's own."""
+    return Path(root or os.path.expanduser("~"), ".claude")
+
+
+def claude_user_files() -> list[str]:
+    """What is read of the person's own, for finding out whether it changed."""
+    directory = claude_directory(None)
+    return [*_listed(directory / "agents")[0], *(path for _, path in _commands(directory))]
+
+
+def _commands(directory: Path) -> list[tuple[str, str]]:
+    """(name, path) of the files of commands: below `commands`, or in a folder there; the first by
+    path."""
+    top = directory / "commands"
+    try:
+        folders = [top, *sorted(one for one in top.iterdir() if one.is_dir())]
+    except OSError:
+        return []
+    found = [path for folder in folders[:MOST_FILES] for path in _listed(folder)[0]]
+    named = [(_COMMAND.sub("-", Path(path).stem.lower()), path) for path in found]
+    return named[:MOST_FILES]
 
 
 def agent_files(directory: Path) -> list[str]:

@@ -9,9 +9,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
-from magy_server.config.regular_files import beginning
 from magy_server.core.hooks import Hook, HookEvent
 from magy_server.core.settings import Settings
+from magy_server.regular_files import beginning
 
 LARGEST = 1 << 20
 """Bytes of a settings file."""

@@ -21,7 +21,6 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from magy_server.config import administrator
-from magy_server.config.regular_files import beginning
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.mcp.server_settings import parsed, says_how
 from magy_server.core.policy.examples import wrong_example
@@ -31,6 +30,7 @@ from magy_server.core.policy.rule_tables import ruleset
 from magy_server.core.settings import Permission, SandboxSettings, Settings
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
+from magy_server.regular_files import beginning
 
 LARGEST = 1 << 18
 """Bytes of a magy.toml."""

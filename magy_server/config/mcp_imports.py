@@ -12,9 +12,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from magy_server.config.regular_files import beginning
 from magy_server.core.mcp.server_settings import McpServer, parsed
 from magy_server.dataclass import dataclass
+from magy_server.regular_files import beginning
 
 LARGEST = 8 << 20
 """Bytes of one file: Claude Code keeps much else in its own."""

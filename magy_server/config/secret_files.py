@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-from magy_server.config.regular_files import beginning
 from magy_server.regex import regex
+from magy_server.regular_files import beginning
 
 LARGEST = 1 << 18
 """Bytes of a file that are read."""

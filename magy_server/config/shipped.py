@@ -1,6 +1,6 @@
-"""What Magy ships as agents, actions and common rules: worked out beforehand (`shipped_agents.py`),
-since to read the YAML of these files takes a twelfth of a short command; read from the files if
-somebody has changed one.
+"""What Magy ships as agents, skills, actions and common rules: worked out beforehand
+(`shipped_agents.py`), since to read the YAML of these files takes a twelfth of a short command;
+read from the files if somebody has changed one.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any
 
 from magy_server.config import shipped_agents
 from magy_server.config.resources import resource
-from magy_server.core.actions import ActionSpec, parse_actions, skill_actions
+from magy_server.core.actions import ActionSpec, parse_actions
 from magy_server.core.permit import Ruleset
+from magy_server.core.skills.skill import Skill, parse_skill
 from magy_server.core.specs import AgentSpec, parse_agent, parse_rules
 from magy_server.core.values import Value
 
@@ -32,6 +33,7 @@ class Shipped(Value):
     agents: Mapping[str, AgentSpec]
     actions: Mapping[str, ActionSpec | None]
     rules: Ruleset
+    skills: Mapping[str, Skill]
 
 
 @cache
@@ -63,6 +65,7 @@ def parsed(texts: Mapping[str, str]) -> Shipped:
     """By the paths of the files. An agent extends only such as come before it in the alphabet."""
     agents: dict[str, AgentSpec] = {}
     actions: dict[str, ActionSpec | None] = {}
+    skills: dict[str, Skill] = {}
     rules = Ruleset(source="")
     for where, text in sorted(texts.items()):
         path = Path(where)
@@ -71,10 +74,11 @@ def parsed(texts: Mapping[str, str]) -> Shipped:
         elif path.name == ACTIONS:
             actions |= parse_actions(text, where)
         elif path.name == "SKILL.md":
-            actions |= {one.id: one for one in skill_actions(path.parent.name, text, where)}
+            name = path.parent.name
+            skills[name] = parse_skill(name, text, where)
         else:
             agents[path.stem] = parse_agent(path.stem, text, where, agents)
-    return Shipped(agents=agents, actions=actions, rules=rules)
+    return Shipped(agents=agents, actions=actions, rules=rules, skills=skills)
 
 
 def _placed(value: Any) -> Any:

@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Protocol
 
-from magy_server.config.regular_files import beginning
 from magy_server.core.errors import NotTrusted
 from magy_server.core.settings import Settings
+from magy_server.regular_files import beginning
 
 FILES = (
     "magy.toml", ".magy", ".magent", ".mcp.json", ".claude", ".agents", "magent-skills",

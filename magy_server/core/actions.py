@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from magy_server.core.text.yaml_nodes import Nodes, front_matter
+from magy_server.core.text.yaml_nodes import Nodes
 from magy_server.core.values import Value
 from magy_server.regex import regex
 
 if TYPE_CHECKING:
     from yaml import Node
 
-When = Literal["selection", "diagnostics", "symbol", "always"]
+When = Literal["selection", "diagnostics", "symbol", "always", "named"]
 Kind = Literal["quickfix", "refactor", "refactor.rewrite", "source"]
 HOLES = ("symbol", "place")
 """What `{symbol}` and `{place}` stand for in titles and prompts: the word at the cursor, and
@@ -37,7 +37,8 @@ _HOLE = regex(r"\{(\w+)\}")
 
 class ActionSpec(Value):
     """`id` is unique among the actions of a workspace root: of an agent's it is `AGENT.ID`, of a
-    skill's `@SKILL.ID`. `when`: what there must be for it to be offered; `kind`: that of the
+    skill's `@SKILL.ID`. `when`: what there must be for it to be offered (`named`: it is only for
+    prompts, which name it); `kind`: that of the
     Language Server Protocol, such as `quickfix.magy.fix`. `agent`: who does it, "" for the agent
     of the session. `rewrite`: what comes of it takes the place of the selection at once, under
     review. `where` is the file it stands in."""
@@ -63,15 +64,6 @@ def parse_actions(text: str, where: str) -> dict[str, ActionSpec | None]:
     reader = ActionReader(where)
     node = reader.compose(text)
     return {} if node is None else reader.all(node)
-
-
-def skill_actions(name: str, text: str, where: str) -> tuple[ActionSpec, ...]:
-    """Returns the actions under `actions:` in the front matter of a SKILL.md. It reads nothing else
-    there: other programs put there what they like. Raises InvalidConfig."""
-    reader = ActionReader(where, skill=name)
-    node = reader.compose(front_matter(text, where, SKILL_FILE)[0])
-    pairs = reader.pairs(node) if node is not None else ()
-    return tuple(a for key, value in pairs if key.value == "actions" for a in reader.owned(value))
 
 
 class ActionReader(Nodes):

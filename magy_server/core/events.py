@@ -34,6 +34,7 @@ from magy_server.core.values import (
     Part,
     Section,
     Seen,
+    SkillUse,
     Task,
     Text,
     Usage,
@@ -244,6 +245,14 @@ class Finished(Value):
     """Seconds."""
 
 
+class SkillRead(Value):
+    """The model has read a skill, which is at work from here on, until the turn ends."""
+
+    type: Literal["skill_read"] = "skill_read"
+    call: CallId
+    skill: SkillUse
+
+
 class Exited(Value):
     """A background command ended. `code` None: it was lost with the process that ran it."""
 
@@ -349,7 +358,7 @@ Event = Annotated[
     Opened | Configured | Briefed | Prompted | Requeued | Admitted | Replied | Judged | Asked
     | Answered | Granted | Mailed | Closed | Withdrawn | Trusted | Started | Finished | Exited
     | Planned | Consulted | CompactAsked | Compacted | CancelAsked | Resumed | Ended | Noted
-    | Restored | Restoring | Reviewed | Suggested,
+    | Restored | Restoring | Reviewed | Suggested | SkillRead,
     Field(discriminator="type"),
 ]  # fmt: skip
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
+from magy_server.core.skills.foreign_names import THEIRS
 from magy_server.core.values import Action, HookSaid
 from magy_server.dataclass import dataclass
 
@@ -22,12 +23,6 @@ HookEvent = Literal[
 ]  # fmt: skip
 BLOCKS = 2
 """The exit code by which a hook refuses a call; what it wrote to standard error is the reason."""
-_NAMES: Mapping[str, str] = {
-    "bash": "Bash", "read_file": "Read", "edit_file": "Edit", "apply_patch": "MultiEdit",
-    "write_file": "Write", "grep": "Grep", "glob": "Glob", "list_directory": "LS",
-    "web_fetch": "WebFetch", "web_search": "WebSearch", "spawn_agent": "Task",
-    "update_plan": "TodoWrite",
-}  # fmt: skip
 _ANSWERS: Mapping[object, Action] = {
     "allow": "allow", "ask": "ask", "deny": "deny", "approve": "allow", "block": "deny",
 }  # fmt: skip
@@ -73,7 +68,7 @@ class Hook:
 
 def told_name(tool: str) -> str:
     """Returns the tool's name in Claude Code, or its own."""
-    return _NAMES.get(tool, tool)
+    return THEIRS.get(tool, tool)
 
 
 def said(hook: Hook, code: int, output: str, errors: str) -> HookSaid | None:

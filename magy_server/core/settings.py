@@ -391,6 +391,11 @@ class Settings(Given):
         description="Whether Magy also runs the hooks in `.claude/settings.json`, yours and those "
         "of a trusted project.",
     )
+    attach_skills: bool = Field(
+        default=True,
+        description="Whether a skill whose words stand in your prompt goes along unasked; "
+        "`magy skills explain PROMPT` says which would.",
+    )
     audit: AuditSettings = AuditSettings()
     redact: RedactSettings = RedactSettings()
     mirror: MirrorSettings = MirrorSettings()

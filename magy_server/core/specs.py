@@ -25,6 +25,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from magy_server.core.actions import ActionReader, ActionSpec
+from magy_server.core.agents.character import CharacterReader, Expertise, Personality, told
 from magy_server.core.errors import InvalidConfig, NotFound, NotTrusted
 from magy_server.core.mcp.names import is_key
 from magy_server.core.permit import EDITOR_KEYS, KEYS, Rule, Ruleset
@@ -60,8 +61,16 @@ class AgentSpec(Value):
     tools: tuple[str, ...] | None = None
     rules: Ruleset
     prompt: str
+    personality: Personality = Personality()
+    expertise: Expertise = Expertise()
     actions: tuple[ActionSpec, ...] = ()
     where: str = ""
+
+    @property
+    def instructions(self) -> str:
+        """Returns the system prompt, and how it goes about its work."""
+        character = told(self.personality, self.expertise)
+        return f"{self.prompt}\n\n# You\n\n{character}" if character else self.prompt
 
 
 @dataclass(frozen=True)
@@ -188,6 +197,8 @@ class _Reader(Nodes):
             "examples": self._examples,
             "extends": lambda n: bases[self.one_of(n, bases, "built-in agent")],
             "actions": ActionReader(self.where, agent=self.name).owned,
+            "personality": CharacterReader(self.where).personality,
+            "expertise": CharacterReader(self.where).expertise,
         }
         fields = {}
         for key, value in self.pairs(node):

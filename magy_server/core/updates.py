@@ -37,6 +37,7 @@ from magy_server.core.events import (
 )
 from magy_server.core.mcp.names import in_words, is_key
 from magy_server.core.reviews.review_events import Noted, Restored
+from magy_server.core.skills.statement import uses
 from magy_server.core.text.sanitizing import LINE, shortened, visible
 from magy_server.core.values import (
     Call,
@@ -93,6 +94,9 @@ def _updates(event: Event, stamp: str, texts: Mapping[Hash, str]) -> Iterable[Up
             yield {**_option("model", event.model), "_meta": {"magy": {"window": event.window}}}
         case Prompted():
             yield user_message(event)
+            for skill in uses(event.content):
+                if skill.why:
+                    yield notice("info", f"Skill {skill.name}", f"It goes along: {skill.why}.")
             yield {"sessionUpdate": "_magy_queue", "added": event.id, "delivery": event.delivery}
         case Mailed() | Closed():
             yield from _of_mail(event)

@@ -61,14 +61,27 @@ class Selected(Value):
     end: int
 
 
+class SkillUse(Value):
+    """A skill that is at work in a turn: the text with this hash, from `source` (bundled | user |
+    installed | project). `tools`: those that it states; None: it is not limited. `why` it was
+    attached, if nobody named it."""
+
+    name: str
+    hash: Hash
+    source: str
+    tools: tuple[str, ...] | None = None
+    why: str = ""
+
+
 class Embedded(Value):
     """Text that the user attached (a selection, a buffer), with where it came from. `selected`: the
-    text is about this place, which the agent is to rewrite."""
+    text is about this place, which the agent is to rewrite. `skill`: it is the text of this one."""
 
     type: Literal["embedded"] = "embedded"
     uri: str
     text: str
     selected: Selected | None = None
+    skill: SkillUse | None = None
 
 
 class Image(Value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence, Set
 
@@ -13,11 +14,14 @@ from magy_server.core.ports import ModelFacts
 from magy_server.core.prompting import seldom_tools
 from magy_server.core.prompting.seldom_tools import CALL, FIND
 from magy_server.core.settings import ModelSettings
+from magy_server.core.skills.fitting import attached
+from magy_server.core.skills.skill import Skills
+from magy_server.core.skills.statement import brought, uses
 from magy_server.core.specs import AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.tool import Tool
-from magy_server.core.values import Content, Embedded, Hash, Section
+from magy_server.core.values import Content, Embedded, Hash, Link, Section, Text
 from magy_server.engine.rules import as_text, caps, inherited, levels, sources, told
 from magy_server.engine.world import USUAL_REPLY, World, put
 from magy_server.regex import regex
@@ -41,7 +45,7 @@ async def briefing(world: World, state: State) -> tuple[Briefed, dict[Hash, byte
     there = [tool for tool in tools if _offered(world, tool, listed, rules, deeper)]
     offered, seldom = _hidden(there, agent)
     blobs: dict[Hash, bytes] = {}
-    sections = [("agent", agent.prompt)]
+    sections = [("agent", agent.instructions)]
     if above:
         parental = any(tool.parental for tool in offered)
         sections.append(("child", told(state, above, deeper if parental else 0)))
@@ -85,12 +89,33 @@ async def mentioned(
         return [
             _cleaned(part, world.typed) for part in content
         ], {}  # the turn will say what is wrong with them
-    whole, blobs = await world.expand(state.place, content, rules, actions)
+    skills = await asyncio.to_thread(world.skills, state.root)
+    mentions, blobs = await world.expand(state.place, content, rules, actions, skills)
+    whole = [*mentions, *_called_for(world, state, mentions, skills)]
     expanded, more = await world.tools.mentioned(
         state.root, whole, lambda server: withholds(rules, f"{PREFIX}{server}")
     )
     blobs = {**blobs, **more}
     return [_cleaned(part, world.typed) for part in expanded] if world.typed else expanded, blobs
+
+
+def _called_for(
+    world: World, state: State, content: Sequence[Content], skills: Skills
+) -> Sequence[Content]:
+    """The skills that a prompt calls for without naming any, but for those that the model was given
+    before, in this text. Agents that work for Magy itself get none."""
+    if not world.settings(state.root).attach_skills or world.agent(state.agent, state.root).hidden:
+        return ()
+    if uses(content):
+        return ()
+    request = "\n".join(part.text for part in content if isinstance(part, Text))
+    files = [part.name for part in content if isinstance(part, Link)]
+    known = {(skill.name, skill.hash) for skill in brought(state.conversation.items)}
+    return [
+        fit.skill.content(fit.why)
+        for fit in attached(skills.values(), request, files)
+        if (fit.skill.name, fit.skill.hash) not in known
+    ]
 
 
 def _cleaned(part: Content, secrets: Secrets) -> Content:

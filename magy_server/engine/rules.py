@@ -17,10 +17,20 @@ from magy_server.core.permit import Ruleset
 from magy_server.core.policy import strangers
 from magy_server.core.policy.guardrails import NOBODY, Said, said
 from magy_server.core.settings import LimitSettings, Settings
+from magy_server.core.skills import statement
 from magy_server.core.state.state import State
 from magy_server.core.summary import own_turns
 from magy_server.core.tool import Tool
-from magy_server.core.values import Action, Decision, Effect, Facts, Grant, Limits, Resource
+from magy_server.core.values import (
+    Action,
+    Decision,
+    Effect,
+    Facts,
+    Grant,
+    Limits,
+    Resource,
+    SkillUse,
+)
 from magy_server.dataclass import dataclass
 from magy_server.engine.session import Session
 from magy_server.engine.world import World
@@ -38,20 +48,25 @@ class Law:
     review: str = "review"
     untrusted: Sequence[str] = ()
     """Where texts come from that it, or one above it, has read and nobody vouches for."""
+    skills: Sequence[SkillUse] = ()
+    """Those at work in its turn, or in that of one above it."""
 
     @property
     def identity(self) -> Hashable:
         """The same for two that decide the same."""
         rules = tuple((level.session, level.text) for level in self.levels[1:])
         grants = tuple(grant.id for grant in self.grants)
-        return (self.levels[0].text, rules, grants, self.bypass)
+        return (self.levels[0].text, rules, grants, self.bypass, self.skills)
 
     def decide(self, tool: Tool, facts: Facts, arguments: Mapping[str, Any]) -> Decision:
         """`arguments`: as the model wrote them."""
         call = said(tool.name, arguments)
         decision = self._under(tool.key, tool.effect, facts, call)
-        asked = strangers.verdict(facts, tool.key, self.untrusted, bypass=self.bypass)
-        decision = permit.strictest([*filter(None, [asked]), decision])
+        asked = (
+            strangers.verdict(facts, tool.key, self.untrusted, bypass=self.bypass),
+            statement.verdict(tool.name, tool.effect, self.skills, bypass=self.bypass),
+        )
+        decision = permit.strictest([*filter(None, asked), decision])
         new = tuple(r for r in facts.resources if r.kind == "write" and not r.exists)
         if tool.key != "edit" or not new:
             return decision
@@ -87,6 +102,9 @@ async def law(session: Session, world: World) -> Law:
         bypass=settings.bypass and any(one.bypass for one in (state, *above)),
         review=_strictest_review([state, *above], settings),
         untrusted=strangers.all_of(one.conversation.untrusted for one in (*above[::-1], state)),
+        skills=tuple(
+            skill for one in (*above[::-1], state) if one.turn for skill in one.turn.skills
+        ),
     )
 
 

@@ -28,6 +28,7 @@ from magy_server.core.ports import (
 )
 from magy_server.core.prompting.messages import Built
 from magy_server.core.settings import Settings
+from magy_server.core.skills.skill import Skills
 from magy_server.core.spawn_settings import SpawnSettings
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
@@ -46,11 +47,11 @@ MOST = 32
 ContextProvider = Callable[[State], Awaitable[Sequence[tuple[str, str]]]]
 """Adds sections (name, text) to the prompt of a session."""
 Expand = Callable[
-    [str, Sequence[Content], Sequence[Ruleset], Mapping[str, ActionSpec]],
+    [str, Sequence[Content], Sequence[Ruleset], Mapping[str, ActionSpec], Skills],
     Awaitable[tuple[tuple[Content, ...], Mapping[Hash, bytes]]],
 ]
-"""(workspace root, what a person sent, the rules, the actions) -> the same with what they mention
-in it, and the blobs of that."""
+"""(workspace root, what a person sent, the rules, the actions, the skills) -> the same with what
+they mention in it, and the blobs of that."""
 EndGroup = Callable[[int, str], Coroutine[Any, Any, object]]
 """async (process group, its MAGY_CALL marker): ends what a dead server left running."""
 
@@ -95,6 +96,7 @@ async def as_written(
     content: Sequence[Content],
     rules: Sequence[Ruleset],
     actions: Mapping[str, ActionSpec],
+    skills: Skills,
 ) -> tuple[tuple[Content, ...], Mapping[Hash, bytes]]:
     """A prompt mentions nothing."""
     return tuple(content), {}
@@ -124,6 +126,8 @@ class World:
     files: Files
     vouched: Callable[[str], bool] = lambda _root: True
     """Whether a workspace root is trusted, or has nothing that needs trust."""
+    skills: Callable[[str | None], Skills] = lambda _root: Skills({})
+    """The skills that a workspace root has."""
     expand: Expand = as_written
     contexts: Sequence[ContextProvider] = ()
     editor: Editor = NO_EDITOR

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from magy_server.core.settings import ToolSettings
+from magy_server.core.skills.skill import Skills
 from magy_server.core.tool import Tool
 from magy_server.tools.agents.agent_tools import AGENT_TOOLS
 from magy_server.tools.agents.plan_tool import update_plan
@@ -14,6 +17,7 @@ from magy_server.tools.files.patch_tool import apply_patch
 from magy_server.tools.files.read_tool import read_file
 from magy_server.tools.files.selection_tool import replace_selection
 from magy_server.tools.git.look_tools import git_tools
+from magy_server.tools.prompts.skill_tool import skill_tool
 from magy_server.tools.search.search_tools import search_tools
 from magy_server.tools.seldom_tools import call_tool, find_tools
 from magy_server.tools.shell.processes import Processes
@@ -22,10 +26,14 @@ from magy_server.tools.web.web_tools import web_tools
 
 
 def make_tools(
-    processes: Processes, options: ToolSettings | None = None, *, asks_for_network: bool = False
+    processes: Processes,
+    options: ToolSettings | None = None,
+    *,
+    skills: Callable[[str | None], Skills] = lambda _root: Skills({}),
+    asks_for_network: bool = False,
 ) -> list[Tool]:
-    """`processes` belongs to the server, which closes it at its end. `asks_for_network`: as in
-    `shell_tools`."""
+    """`processes` belongs to the server, which closes it at its end. `skills`: those of a workspace
+    root. `asks_for_network`: as in `shell_tools`."""
     options = options or ToolSettings()
     return [
         read_file,
@@ -40,6 +48,7 @@ def make_tools(
         *KNOWLEDGE_TOOLS,
         emacs_eval,
         update_plan,
+        skill_tool(skills),
         *AGENT_TOOLS,
         replace_selection,
         find_tools,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from magy_server.config.agents import find_agents
-from magy_server.core.actions import ActionSpec, filled, parse_actions, skill_actions
+from magy_server.core.actions import ActionSpec, filled, parse_actions
 from magy_server.core.errors import InvalidConfig
+from magy_server.core.skills.skill import parse_skill
 from magy_server.core.specs import parse_agent
 
 AUDIT = "audit:\n  title: Audit this\n  when: selection\n  prompt: Look for abuse.\n"
@@ -80,14 +81,14 @@ def test_an_agents_own() -> None:
 def test_a_skills_own() -> None:
     """Its instructions go with the prompt, as if a person had named it."""
     own = "actions:\n" + "".join(f"  {line}\n" for line in AUDIT.splitlines())
-    text = f"---\nname: safe\nlicense: MIT\nmetadata: {{a: [1]}}\n{own}---\nBe safe.\n"
-    (action,) = skill_actions("safe", text, "SKILL.md")
+    front = "name: safe\ndescription: x\nlicense: MIT\nmetadata: {a: [1]}\n"
+    text = f"---\n{front}{own}---\nBe safe.\n"
+    (action,) = parse_skill("safe", text, "SKILL.md").actions
     assert action.id == "@safe.audit"
     assert action.kind == "source.magy.audit"
     assert action.prompt == "@safe Look for abuse."
-    assert skill_actions("safe", "---\nname: safe\n---\nBe safe.\n", "SKILL.md") == ()
-    with pytest.raises(InvalidConfig, match=r"SKILL.md:10: unknown setting of an action"):
-        skill_actions("safe", text.replace("---\nBe", "    wen: x\n---\nBe"), "SKILL.md")
+    with pytest.raises(InvalidConfig, match=r"SKILL.md:11: unknown setting of an action"):
+        parse_skill("safe", text.replace("---\nBe", "    wen: x\n---\nBe"), "SKILL.md")
 
 
 def test_the_shipped_ones() -> None:

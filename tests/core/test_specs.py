@@ -352,3 +352,42 @@ def test_agents_are_a_mapping_that_knows_who_is_missing_and_why() -> None:
         agents.named("theirs")
     with pytest.raises(NotFound, match=r"There is no agent 'x'\. Agents are: \."):
         agents.named("x")  # `base` is hidden
+
+
+CHARACTER = """personality:
+  traits: [careful, curious]
+  risk_tolerance: 0.3
+  collaboration_style: reviewer
+  verbosity: concise
+expertise:
+  primary: [PostgreSQL, query plans]
+  secondary: Python, Go"""
+
+
+@pytest.mark.req("A033", "A034", "A038")
+def test_what_an_agent_is_like_and_knows_is_told_in_its_prompt() -> None:
+    said = parse(CHARACTER).instructions
+    assert said.startswith("prompt\n\n# You\n\n- You are careful, curious.\n- Be careful: ")
+    assert "- You review: " in said and "- Answer in as few words" in said
+    assert "- You know best: PostgreSQL, query plans." in said
+    assert "- You also know: Python, Go." in said
+    assert parse("mode: all").instructions == "prompt"
+    told = {
+        parse(f"personality: {{risk_tolerance: {risk}}}").instructions
+        for risk in (0, 0.3, 0.6, 1.0)
+    }
+    assert len(told) == 4
+
+
+@pytest.mark.parametrize(
+    ("front", "said"),
+    [
+        ("personality:\n  risk_tolerance: 1.5", "helper.md:4: risk_tolerance must be a number"),
+        ("personality:\n  collaboration_style: boss", "helper.md:4: unknown style 'boss'"),
+        ("personality:\n  trait: x", "Did you mean 'traits'?"),
+        ("expertise:\n  tertiary: x", "helper.md:4: unknown setting of expertise"),
+        (f"expertise:\n  primary: [{'x' * 81}]", "helper.md:4: at most 20 of them"),
+    ],
+)
+def test_a_character_that_is_wrong_is_said_with_its_line(front: str, said: str) -> None:
+    assert said in problem(front)

@@ -41,7 +41,7 @@ async def at_work(
     root: Path, state: Path, search: str = "http://127.0.0.1:9/", **start: Any
 ) -> AsyncIterator[tuple[Person, AnthropicServer]]:
     async with AnthropicServer() as model:
-        state.mkdir()
+        state.mkdir(exist_ok=True)
         settings = SETTINGS.format(url=model.base_url, key=KEY, search=search)
         (state / "magy.toml").write_text(settings)
         async with person(root, state, env={KEY: "test-key"}, **start) as one:

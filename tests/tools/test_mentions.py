@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from magy_server.config.resources import resource
 from magy_server.core.permit import Rule, Ruleset
+from magy_server.core.skills.skill import Skill
 from magy_server.core.values import Content, Embedded, Image, Link, Text
-from magy_server.tools.prompts.mentions import LINES, MOST, PICTURES, expand, read_skills
+from magy_server.tools.prompts.mentions import LINES, MOST, PICTURES, expand
 
 from .conftest import FakeEditor, Workspace
 from .pictures import gif, png
 
-SKILLS = {"init": "Write AGENTS.md."}
+INIT = Skill(name="init", description="x", body="Write AGENTS.md.")
+SKILLS = {"init": INIT}
 LINED = "".join(f"line {n}\n" for n in range(1, 31))
 
 
@@ -250,7 +250,7 @@ async def test_what_a_prompt_gives_at_once_is_bounded(project: Workspace) -> Non
     "text", ["@init", "  @init keep it short", "@init.", "@init\nand", "@init, do"]
 )
 async def test_a_skill_at_the_beginning(project: Workspace, text: str) -> None:
-    skill = Embedded(uri="magy:skill/init", text="Write AGENTS.md.")
+    skill = INIT.content(alone=True)
     assert await added(project, text) == [skill]
 
 
@@ -266,25 +266,3 @@ async def test_a_skill_with_mentions_and_only_in_the_first_text(project: Workspa
         str(project.root), [Text(text="first"), Text(text="@init")], skills=SKILLS
     )
     assert [type(part) for part in both] == [Text, Text, Link]
-
-
-def test_the_shipped_skills() -> None:
-    skills = read_skills(resource("skills"))
-    assert skills["init"].startswith("# Write or refresh the project's AGENTS.md")
-    assert all("---" not in text.split("\n", 1)[0] for text in skills.values())
-
-
-def test_skills_are_read_from_their_directories(tmp_path: Path) -> None:
-    for name, text in {
-        "one": "---\nname: one\ndescription: x\n---\n\nDo one.\n\n---\n\nMore.\n",
-        "two": "\ufeff---\r\nname: two\r\n---\r\nDo two.",
-        "three": "No front matter.",
-    }.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "SKILL.md").write_bytes(text.encode())
-    (tmp_path / "README.md").write_text("no skill")
-    assert read_skills(tmp_path) == {
-        "one": "Do one.\n\n---\n\nMore.",
-        "two": "Do two.",
-        "three": "No front matter.",
-    }

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Mapping
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable, Collection
 from typing import Literal
 
 from magy_server.api.connected import Connected
 from magy_server.api.prompts.readable_files import Reach
 from magy_server.api.wire import editor as wire
 from magy_server.api.wire.editor import Completion
-from magy_server.config.resources import resource
 from magy_server.core.errors import EditorError
 from magy_server.core.knowledge import Symbols
 from magy_server.core.settings import ToolSettings
 from magy_server.core.specs import Agents
 from magy_server.tools.files.paths import below
-from magy_server.tools.prompts.mentions import described_skills
 from magy_server.tools.prompts.openings import AT, SPAWN, Opening, after_at, alone, mention
 from magy_server.tools.prompts.symbol_mentions import SYMBOL
 from magy_server.tools.search.file_name_index import FileIndex, Names, best, exists
@@ -75,8 +71,11 @@ class PromptVerbs:
         begins = params.before.strip() == found[0]
         first: list[Completion] = []
         if begins:
-            skills = await asyncio.to_thread(_skills, resource("skills"))
-            first = [_item(one) for one in after_at(await self._agents(params), skills)]
+            root = await self._root(params)
+            world = self._service.world
+            skills = (await asyncio.to_thread(world.skills, root)).mentionable
+            agents = await asyncio.to_thread(world.agents, root)
+            first = [_item(one) for one in after_at(agents, skills)]
         items: list[Completion] = await self._of_servers(params, found[0])
         if found["quoted"] is None:
             items += [item for item in first if item.label[1:].startswith(query)]
@@ -174,9 +173,3 @@ def _file(name: str, taken: Collection[str]) -> Completion:
     """Of a directory one may go on into it."""
     kind: Literal["directory", "file"] = "directory" if name.endswith("/") else "file"
     return Completion(label=name, text=mention(name, taken), kind=kind)
-
-
-@cache
-def _skills(folder: Path) -> Mapping[str, str]:
-    """Those that are shipped do not change."""
-    return described_skills(folder)

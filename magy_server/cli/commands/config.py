@@ -14,17 +14,15 @@ from urllib.parse import urlsplit
 
 from magy_server.cli import exit_codes, project_directory
 from magy_server.cli.composition import Composition
-from magy_server.cli.screen.complaints import complain
+from magy_server.cli.project_trust import trusted
 from magy_server.cli.screen.terminal import Screen, standard_output
 from magy_server.cli.screen.text import Marks, Span, record, width_of
 from magy_server.config import administrator, hooks, layers
 from magy_server.config.layers import Loaded
-from magy_server.config.trust import files_hash
-from magy_server.core.errors import InvalidConfig, NotTrusted, StoreError
+from magy_server.core.errors import InvalidConfig
 from magy_server.core.settings import Settings
 from magy_server.core.spawn_settings import clamped
 from magy_server.core.text.sanitizing import one_line
-from magy_server.engine.world import read_project
 from magy_server.regex import regex
 
 DEFAULT = "default"
@@ -55,28 +53,13 @@ async def _settings(options: argparse.Namespace, app: Composition) -> int:
         case "trust" | "untrust":
             return await _trust(screen, app, root, trusted=options.verb == "trust")
         case _:
-            trusted = await _trusted(app, root)
-            loaded = layers.load(root, trusted=trusted, options={})
+            known = await trusted(app, root)
+            loaded = layers.load(root, trusted=known, options={})
             if options.json:
-                await output.write(record(as_json(loaded, root, trusted)))
+                await output.write(record(as_json(loaded, root, known)))
             else:
-                await screen.write(table(loaded, root, trusted))
+                await screen.write(table(loaded, root, known))
     return exit_codes.DONE
-
-
-async def _trusted(app: Composition, root: str) -> bool:
-    """Returns whether the project is trusted. Magy prints settings even when it cannot read the
-    database."""
-    try:
-        async with app.store() as store:
-            known = (await read_project(store, root)).trusted
-    except StoreError as error:
-        complain(f"{error.message} The project counts as not trusted.")
-        return False
-    try:
-        return known is not None and known == files_hash(root)
-    except NotTrusted:
-        return False
 
 
 async def _check(screen: Screen, file: str | None, root: str) -> int:

@@ -12,16 +12,15 @@ from typing import Any
 
 from magy_server.cli import exit_codes, project_directory
 from magy_server.cli.composition import ONCE, Composition, Verb
+from magy_server.cli.project_trust import trusted
 from magy_server.cli.screen.terminal import Screen, standard_output
 from magy_server.cli.screen.text import Span, filled, record
 from magy_server.config import layers, mcp_file
 from magy_server.config.mcp_imports import Found, found
-from magy_server.config.trust import files_hash
-from magy_server.core.errors import InvalidConfig, InvalidRequest, NotFound, NotTrusted
+from magy_server.core.errors import InvalidConfig, InvalidRequest, NotFound
 from magy_server.core.mcp.server_settings import McpServer, usable
 from magy_server.core.mcp.status import ServerStatus
 from magy_server.core.text.sanitizing import one_line
-from magy_server.engine.world import read_project
 from magy_server.mcp.server_log import last_failure, log_path
 
 FILE = "magy.toml"
@@ -96,13 +95,7 @@ def _problem(name: str, server: McpServer) -> str:
 async def loaded(options: argparse.Namespace, app: Composition) -> tuple[str, layers.Loaded]:
     """Returns the project that is meant, and what is configured there."""
     root, _ = project_directory.project(options.root, None)
-    async with app.store() as store:
-        known = (await read_project(store, root)).trusted
-    try:
-        trusted = known is not None and known == files_hash(root)
-    except NotTrusted:
-        trusted = False
-    return root, layers.load(root, trusted=trusted, options={})
+    return root, layers.load(root, trusted=await trusted(app, root), options={})
 
 
 # --- changing -----------------------------------------------------------------------------------

@@ -33,10 +33,12 @@ from magy_server.core.events import (
     Replied,
     Requeued,
     Resumed,
+    SkillRead,
     Started,
     Withdrawn,
 )
 from magy_server.core.reviews.review_events import Noted, Restored, Restoring
+from magy_server.core.skills.statement import brought
 from magy_server.core.state import rewind
 from magy_server.core.state.queue import Arrival, Queue
 from magy_server.core.state.replacing import replace
@@ -125,6 +127,8 @@ def _in_turn(state: State, turn: Turn, event: Event, at: float) -> State:
             return _finish(state, turn, event)
         case Resumed():
             return replace(state, turn=turn.resumed())
+        case SkillRead():
+            return replace(state, turn=turn.with_skills((event.skill,)))
     return state
 
 
@@ -152,7 +156,7 @@ def _admit(state: State, event: Admitted, at: float) -> State:
     queue, admitted = state.queue.admitted(event.prompts)
     conversation = state.conversation.took(admitted)
     if not event.opens:
-        turn = state.turn and state.turn.steered()
+        turn = state.turn and state.turn.steered().with_skills(brought(admitted))
         return replace(state, queue=queue, conversation=conversation, turn=turn)
     history = state.history.began(event.turn, state.seq, state.conversation)
     state = replace(state, conversation=conversation, history=history)
@@ -170,7 +174,7 @@ def _open(state: State, id: str, queue: Queue, admitted: Sequence[Arrival], at: 
         grants = tuple(grant for grant in grants if grant.scope != "run")
     return replace(
         state,
-        turn=Turn(id=id, began=at, run=run, before=before),
+        turn=Turn(id=id, began=at, run=run, before=before, skills=brought(admitted)),
         turns=state.turns + 1,
         last_stop=None,
         queue=replace(queue, halted=False),

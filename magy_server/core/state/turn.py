@@ -7,10 +7,11 @@ from dataclasses import field
 
 from magy_server.core.events import Answered, Asked, CancelAsked, Finished, Judged, Replied
 from magy_server.core.prompting.repeats import HISTORY, signature, waited
+from magy_server.core.skills.statement import joined
 from magy_server.core.state.replacing import replace
 from magy_server.core.state.spending import NO_SPENDING, Spent
 from magy_server.core.state.vector import Vector
-from magy_server.core.values import Call, Evidence
+from magy_server.core.values import Call, Evidence, SkillUse
 from magy_server.dataclass import dataclass
 
 
@@ -63,6 +64,8 @@ class Turn:
     """(title, status) of each finished call, for handing back partial work."""
     signatures: tuple[str, ...] = ()
     cancel: CancelAsked | None = None
+    skills: tuple[SkillUse, ...] = ()
+    """Those at work."""
 
     @property
     def open_calls(self) -> list[CallState]:
@@ -82,6 +85,9 @@ class Turn:
     def steered(self) -> Turn:
         """Returns the turn after a prompt has joined it, which the latest reply does not answer."""
         return replace(self, reply=None, calls={})
+
+    def with_skills(self, brought: tuple[SkillUse, ...]) -> Turn:
+        return replace(self, skills=joined(self.skills, brought)) if brought else self
 
     def cancelled(self, event: CancelAsked) -> Turn:
         return self if self.cancel else replace(self, cancel=event)

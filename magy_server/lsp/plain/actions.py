@@ -179,6 +179,8 @@ def _due(spec: ActionSpec, range: Range, diagnostics: Sequence[Json], by_itself:
             return bool(diagnostics)
         case "selection":
             return not empty(range)
+        case "named":
+            return False
         case _:
             return not by_itself
 

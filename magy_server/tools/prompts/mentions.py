@@ -18,10 +18,12 @@ from urllib.parse import unquote, urlsplit
 
 from magy_server.core import permit
 from magy_server.core.actions import ActionSpec, filled
+from magy_server.core.agents.claude_files import ARGUMENTS
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.no_editor import NO_EDITOR
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Editor
+from magy_server.core.skills.skill import Skill
 from magy_server.core.values import Content, Embedded, Facts, Hash, Image, Link, Text
 from magy_server.edits.text import plain
 from magy_server.regex import regex
@@ -66,7 +68,7 @@ async def expand(
     root: str,
     content: Sequence[Content],
     *,
-    skills: Mapping[str, str] | None = None,
+    skills: Mapping[str, Skill] | None = None,
     actions: Mapping[str, ActionSpec] | None = None,
     editor: Editor = NO_EDITOR,
     rules: Sequence[Ruleset] = (),
@@ -102,15 +104,18 @@ Parts = Sequence[list[Mention | Content]]
 
 
 def _named(
-    content: Sequence[Content], skills: Mapping[str, str], actions: Mapping[str, ActionSpec]
+    content: Sequence[Content], skills: Mapping[str, Skill], actions: Mapping[str, ActionSpec]
 ) -> tuple[Embedded, int] | None:
     """The skill or action that the first text begins with, and where its name ends."""
     first = next((part.text for part in content if isinstance(part, Text)), "")
-    if (found := _SKILL.match(first)) and found[1] in skills:
-        return Embedded(uri=f"magy:skill/{found[1]}", text=skills[found[1]]), found.end()
+    skill = skills.get(found[1]) if (found := _SKILL.match(first)) else None
+    if found and skill and skill.kind == "instruction":
+        alone = not first[found.end() :].strip()
+        return skill.content(alone=alone), found.end()
     offered = actions_of_prompts(actions)
     if (found := _ACTION.match(first)) and found[1] in offered:
         text = filled(offered[found[1]].prompt, _MEANT)
+        text = text.replace(ARGUMENTS, first[found.end() :].strip())
         return Embedded(uri=f"magy:action/{found[1]}", text=text), found.end()
     return None
 
@@ -286,26 +291,3 @@ class _Maker:
 def _may_read(rules: Sequence[Ruleset], place: Place) -> bool:
     found = Facts(resources=(resource(place.root, place.path, "read"),))
     return not rules or permit.decide(found, "read", "read", rules).action == "allow"
-
-
-# --- skills ---------------------------------------------------------------------------------------
-
-
-def read_skills(folder: Path) -> dict[str, str]:
-    """Name -> instructions, of every `NAME/SKILL.md` in `folder` (the agentskills.io format; the
-    front matter is left out). Blocks."""
-    found = {}
-    for file in sorted(folder.glob("*/SKILL.md")):
-        text = file.read_text("utf-8")
-        matter = re.match(r"\ufeff?---\s*\n.*?\n---\s*\n", text, re.DOTALL)
-        found[file.parent.name] = text[matter.end() if matter else 0 :].strip()
-    return found
-
-
-def described_skills(folder: Path) -> dict[str, str]:
-    """Name -> what it is for, of the same files. Blocks."""
-    found = {}
-    for file in sorted(folder.glob("*/SKILL.md")):
-        about = re.search(r"^description:[ \t]*(.+)$", file.read_text("utf-8"), re.MULTILINE)
-        found[file.parent.name] = about[1].strip().strip("\"'") if about else ""
-    return found

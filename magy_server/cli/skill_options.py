@@ -1,0 +1,33 @@
+"""This module defines the command line of `magy skills`. It imports next to nothing."""
+
+from __future__ import annotations
+
+from magy_server.cli.parser_parts import Commands, Parser, flag, root_option, silent
+
+
+def skill_options(commands: Commands) -> None:
+    skills = silent(commands, "skills", "list, write, check and install skills for agents")
+    verbs = skills.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
+    listed = silent(verbs, "list", "list the skills of this project (the default)")
+    show = silent(verbs, "show", "print a skill as agents get it, and what it may touch")
+    check = silent(verbs, "check", "say what is wrong with skills, each with its line")
+    explain = silent(verbs, "explain", "say which skills a prompt would bring along, and why")
+    new = silent(verbs, "new", "write the beginnings of a skill, to be filled in")
+    install = silent(verbs, "install", "take a skill from a folder or a git repository")
+    remove = silent(verbs, "remove", "remove a skill that was installed")
+    for parser in (skills, listed):
+        flag(parser, "--json", help="print one JSON object")
+    for parser in (show, new, remove):
+        parser.add_argument("name", metavar="NAME", help="the skill's name")
+    check.add_argument(
+        "paths", nargs="*", default=[], metavar="PATH",
+        help="folders of skills, or their files (default: all skills of this project)",
+    )  # fmt: skip
+    explain.add_argument("prompt", metavar="PROMPT", help="what you would ask")
+    flag(new, "--project", default=False, help="in this project's .magy/skills, not in yours")
+    install.add_argument("origin", metavar="FOLDER|URL", help="where it is")
+    install.add_argument("--part", default="", metavar="PATH", help="the folder within it")
+    for parser in (install, remove):
+        flag(parser, "-y", "--yes", default=False, help="do not ask for confirmation")
+    for parser in (skills, listed, show, check, explain, new):
+        root_option(parser)

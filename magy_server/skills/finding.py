@@ -1,0 +1,190 @@
+"""Skills lie in folders, each as `NAME/SKILL.md` or as `NAME.yaml`; the last folder counts most.
+
+First those that Magy ships, then the person's, then those of the project, if it is trusted. A file
+that is wrong takes no other down, but no skill of the same name stands in for it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
+
+from magy_server.core.errors import InvalidConfig
+from magy_server.core.skills.skill import Skill, Skills, Source, parse_skill
+from magy_server.regular_files import beginning
+from magy_server.skills import pins
+
+PROJECT = (
+    "magent-skills", ".agents/skills", ".claude/skills", ".magent/skills", ".magy/skills",
+)  # fmt: skip
+"""Below a workspace root."""
+MOST = 200
+"""Skills of one folder that are read; the first by name."""
+LARGEST = 256 << 10
+"""Bytes of the text of one."""
+FILE = "SKILL.md"
+_STEPS = (".yaml", ".yml")
+
+
+class Folder(NamedTuple):
+    path: str
+    source: Source
+
+
+class _Found(NamedTuple):
+    """`within`: what a link may not lead out of, "" for a person's own folders."""
+
+    name: str
+    path: str
+    folder: Folder
+    within: str
+
+
+def own_folder(config: str) -> str:
+    """The person's folder for Magy; `config` is the directory with their `magy.toml`."""
+    return os.path.join(config, "skills")
+
+
+def user_folders(config: str, home: str) -> list[Folder]:
+    paths = (
+        os.path.join(home, ".agents", "skills"),
+        os.path.join(home, ".claude", "skills"),
+        os.path.join(config, "magent-skills"),
+        own_folder(config),
+    )
+    return [Folder(path, "user") for path in paths]
+
+
+def project_folders(root: str) -> list[Folder]:
+    return [Folder(os.path.join(root, *name.split("/")), "project") for name in PROJECT]
+
+
+def find_skills(
+    bundled: Mapping[str, Skill], config: str, home: str, root: str | None, *, trusted: bool
+) -> Skills:
+    """The skills of a workspace root."""
+    reading = _Reading(bundled, pins.read(own_folder(config)))
+    for folder in user_folders(config, home):
+        reading.folder(folder, "")
+    untrusted: dict[str, str] = {}
+    for folder in project_folders(root) if root else ():
+        if trusted:
+            reading.folder(folder, root or "")
+        else:
+            untrusted |= {one.name: one.path for one in _listed(folder, root or "")}
+    return Skills(reading.skills, reading.broken, untrusted, tuple(reading.problems))
+
+
+def user_files(config: str, home: str) -> Iterator[str]:
+    """What is read of the person's folders, for finding out whether it changed."""
+    own = own_folder(config)
+    pinned = pins.read(own)
+    if pinned.file_is_there:
+        yield pinned.path
+    for folder in user_folders(config, home):
+        for one in _listed(folder, ""):
+            if folder.path == own and one.name in pinned.by_name:
+                yield from pins.files_of(os.path.join(own, one.name))
+            else:
+                yield one.path
+
+
+class _Reading:
+    def __init__(self, bundled: Mapping[str, Skill], pinned: pins.Pins) -> None:
+        self.skills = dict(bundled)
+        self.broken: dict[str, str] = {}
+        self.problems = list(pinned.problems)
+        self._pins = pinned
+
+    def folder(self, folder: Folder, within: str) -> None:
+        found = _listed(folder, within)
+        if len(found) > MOST:
+            self.problems.append(
+                f"{folder.path} has more than {MOST} skills; Magy ignores those after "
+                f"{found[MOST - 1].name}."
+            )
+        for one in found[:MOST]:
+            try:
+                skill = self._skill(one)
+            except InvalidConfig as error:
+                self.skills.pop(one.name, None)
+                self.broken[one.name] = error.message
+                self.problems.append(error.message)
+            else:
+                self.broken.pop(one.name, None)
+                self.skills.pop(one.name, None)
+                self.skills[one.name] = skill
+
+    def _skill(self, one: _Found) -> Skill:
+        source = one.folder.source
+        own = os.path.dirname(self._pins.path) == one.folder.path
+        if own and self._pins.problems:  # which of them were installed is not known
+            raise InvalidConfig(self._pins.problems[0])
+        if own and (pin := self._pins.by_name.get(one.name)):
+            source = "installed"
+            pins.check(pin, os.path.join(one.folder.path, one.name))
+        return parse_skill(one.name, _text(one.path, one.within), one.path, source)
+
+
+def _listed(folder: Folder, within: str) -> list[_Found]:
+    """The files of its skills by name, one more than are read at most. A folder that is not there
+    has none."""
+    try:
+        with os.scandir(folder.path) as entries:
+            named = sorted(filter(None, map(_file_of, islice(entries, 20 * MOST))))
+    except OSError:
+        return []
+    return [_Found(name, path, folder, within) for name, path in dict(named).items()][: MOST + 1]
+
+
+def _file_of(entry: os.DirEntry[str]) -> tuple[str, str] | None:
+    """(name, path) of a skill."""
+    if entry.name.startswith("."):
+        return None
+    name, ending = os.path.splitext(entry.name)
+    if ending in _STEPS:
+        return name, entry.path
+    path = os.path.join(entry.path, FILE)
+    return (entry.name, path) if os.path.lexists(path) else None
+
+
+def read_one(path: str, source: Source = "user") -> Skill:
+    """The skill of a folder, or of a file of YAML, wherever that lies. Raises InvalidConfig."""
+    path = os.path.abspath(path)
+    if os.path.isdir(path):
+        return parse_skill(
+            os.path.basename(path), _text(os.path.join(path, FILE), ""),
+            os.path.join(path, FILE), source,
+        )  # fmt: skip
+    name, ending = os.path.splitext(os.path.basename(path))
+    if os.path.basename(path) == FILE:
+        name = os.path.basename(os.path.dirname(path))
+    elif ending not in _STEPS:
+        raise InvalidConfig(f"{path} is no skill; name a folder with a {FILE}, or a YAML file.")
+    return parse_skill(name, _text(path, ""), path, source)
+
+
+def _text(path: str, within: str) -> str:
+    """The text of a regular file. Raises InvalidConfig."""
+    if within and not os.path.realpath(path).startswith(os.path.realpath(within) + os.sep):
+        raise InvalidConfig(
+            f"{path} leads out of the workspace by a symbolic link; put the file itself there."
+        )
+    try:
+        data = beginning(path, LARGEST)
+    except OSError as error:
+        raise InvalidConfig(f"{path} cannot be read: {error.strerror}.") from None
+    if data is None:
+        raise InvalidConfig(f"{path} is not a file.")
+    if len(data) > LARGEST:
+        raise InvalidConfig(
+            f"{path} is larger than {LARGEST >> 10} KiB. Keep what an agent always needs in it, "
+            "and put the rest into files beside it, which it reads when it needs them."
+        )
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InvalidConfig(f"{path}:{line}: not UTF-8 text; save it as UTF-8.") from None

@@ -1,0 +1,158 @@
+"""Skills of others are copied into the person's folder, and pinned there by a hash.
+
+They come from a folder, or from a git repository: `git` clones it, and nothing of it is run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from magy_server.core.errors import InvalidConfig, NotFound
+from magy_server.core.skills.skill import Skill
+from magy_server.dataclass import dataclass
+from magy_server.regex import regex
+from magy_server.skills import finding, pins
+
+CLONING = 120.0
+"""Seconds that git may take."""
+_REMOTE = regex(r"(https|ssh|git|file)://\S+|[\w.-]+@[\w.-]+:\S+")
+_SHOWN = 400
+"""Characters of what git says of an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What may be installed: it lies in `folder`, `hash` is that of all its files, `count` how many
+    they are. `origin` and `part` are those of `pins.Pin`."""
+
+    skill: Skill
+    folder: str
+    hash: str
+    count: int
+    origin: str
+    part: str
+
+
+@contextmanager
+def candidates(origin: str, part: str = "") -> Iterator[list[Candidate]]:
+    """The skills that a folder or a git repository has, `part` of it if that is said: it is one
+    itself, or holds some. They are there as long as the context lasts. Raises InvalidConfig."""
+    with tempfile.TemporaryDirectory(prefix="magy-skills-") as temporary:
+        if _REMOTE.fullmatch(origin):
+            top = os.path.join(temporary, "repository")
+            _clone(origin, top)
+        else:
+            top = origin = os.path.abspath(os.path.expanduser(origin))
+        place = os.path.realpath(os.path.join(top, part))
+        if not (place + os.sep).startswith(os.path.realpath(top) + os.sep):
+            raise InvalidConfig(f"{part} leads out of {origin}.")
+        if not os.path.isdir(place):
+            raise InvalidConfig(f"{os.path.join(origin, part)} is no folder.")
+        found = list(_skills_in(place))
+        if not found:
+            raise InvalidConfig(
+                f"{os.path.join(origin, part)} has no skill: a skill is a folder with a "
+                f"{finding.FILE}. Name the folder that holds it with --part."
+            )
+        yield [_candidate(one, origin, os.path.realpath(top)) for one in found]
+
+
+def install(candidate: Candidate, config: str) -> str:
+    """Copies the skill into the person's folder, in place of one that was installed or lies there
+    under this name, and pins it. Returns where it lies now. Raises OSError, InvalidConfig."""
+    own = finding.own_folder(config)
+    os.makedirs(own, exist_ok=True)
+    name = candidate.skill.name
+    target = os.path.join(own, name)
+    known = pins.read(own)
+    pin = pins.Pin(
+        candidate.hash,
+        candidate.origin,
+        candidate.part,
+        datetime.now(UTC).isoformat("T", "seconds"),
+    )
+    if os.path.realpath(candidate.folder) == os.path.realpath(target):  # as it is now
+        old = known.by_name.get(name)
+        origin = (old.origin, old.part) if old else (pin.origin, pin.part)
+        pin = pins.Pin(pin.hash, *origin, pin.at)
+    else:
+        _replace(candidate, target)
+    pins.write(known, {**known.by_name, name: pin})
+    return target
+
+
+def remove(name: str, config: str) -> str:
+    """Removes an installed skill. Returns where it was. Raises NotFound, OSError."""
+    own = finding.own_folder(config)
+    known = pins.read(own)
+    if name not in known.by_name:
+        names = ", ".join(known.by_name) or "none"
+        raise NotFound(f"No skill {name!r} was installed. Installed are: {names}.")
+    target = os.path.join(own, name)
+    pins.write(known, {one: pin for one, pin in known.by_name.items() if one != name})
+    if os.path.islink(target):
+        os.unlink(target)
+    elif os.path.isdir(target):
+        shutil.rmtree(target)
+    return target
+
+
+def _replace(candidate: Candidate, target: str) -> None:
+    """Whoever reads meanwhile sees the old skill, the new one or none, never half of one."""
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(target), prefix=".new-") as beside:
+        fresh = os.path.join(beside, "skill")
+        shutil.copytree(candidate.folder, fresh, symlinks=True, ignore=_but_git)
+        if pins.tree_hash(fresh) != candidate.hash:
+            raise InvalidConfig(f"{candidate.folder} changed while it was copied; try again.")
+        if os.path.lexists(target):
+            os.rename(target, os.path.join(beside, "old"))
+        os.rename(fresh, target)
+
+
+def _but_git(folder: str, names: list[str]) -> set[str]:
+    return {".git"} & set(names)
+
+
+def _skills_in(place: str) -> Iterator[str]:
+    if os.path.lexists(os.path.join(place, finding.FILE)):
+        yield place
+        return
+    for below in ("", "skills", *finding.PROJECT):
+        folder = os.path.join(place, below)
+        if os.path.isdir(folder):
+            for name in sorted(os.listdir(folder)):
+                if os.path.lexists(os.path.join(folder, name, finding.FILE)):
+                    yield os.path.join(folder, name)
+
+
+def _candidate(folder: str, origin: str, top: str) -> Candidate:
+    skill = finding.read_one(folder, "installed")
+    part = os.path.relpath(folder, top)
+    count = sum(1 for _ in pins.files_of(folder))
+    return Candidate(
+        skill, folder, pins.tree_hash(folder), count, origin, "" if part == "." else part
+    )
+
+
+def _clone(origin: str, target: str) -> None:
+    command = ["git", "clone", "--quiet", "--depth=1", "--no-tags", "--", origin, target]
+    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, errors="replace",
+            stdin=subprocess.DEVNULL, timeout=CLONING, check=False,
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise InvalidConfig("The program git is not installed; it is needed for this.") from None
+    except subprocess.TimeoutExpired:
+        raise InvalidConfig(f"git did not get {origin} within {CLONING:g} s.") from None
+    if done.returncode != 0:
+        raise InvalidConfig(f"git could not get {origin}: {done.stderr.strip()[:_SHOWN]}")
+    shutil.rmtree(Path(target, ".git"), ignore_errors=True)

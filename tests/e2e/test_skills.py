@@ -1,0 +1,180 @@
+"""Skills in a session: named, attached, read by the model, changed meanwhile, and held to what they
+state. The real server, and a model that keeps what it was sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from magy_server.config.shipped import shipped
+from magy_server.core.agents.tree import stream_of
+from magy_server.core.events import Prompted
+from magy_server.core.skills.statement import uses
+from magy_server.store.sqlite import SqliteStore
+from tests.loopback import AnthropicServer, call, text
+
+from .harness import SESSION, person
+from .test_prompts import at_work, said, system
+
+
+def bodies(model: AnthropicServer) -> list[Any]:
+    """Of the requests, in order."""
+    return [request.body for request in model.asked]
+
+
+def put(folder: Path, name: str, body: str, more: str = "") -> Path:
+    place = folder / name
+    place.mkdir(parents=True, exist_ok=True)
+    file = place / "SKILL.md"
+    file.write_text(f"---\nname: {name}\ndescription: About {name}.\n{more}---\n{body}\n")
+    return file
+
+
+@pytest.mark.req("E006", "E077", "E122")
+async def test_the_model_is_told_of_skills_and_reads_one_with_its_files(
+    root: Path, state: Path
+) -> None:
+    place = put(state / "skills", "release-notes", "Read the log first.").parent
+    (place / "references").mkdir()
+    (place / "references/style.md").write_text("Short sentences.\n")
+    async with at_work(root, state) as (one, model):
+        for arguments in (
+            {"name": "release-notes"},
+            {"name": "release-notes", "file": "references/style.md"},
+            {"name": "release-notes", "file": "../../magy.toml"},
+            {"name": "release-note"},
+            {},
+        ):
+            model.reply(call("skill_invoke", arguments))
+        model.reply(text("Done."))
+        await one.turn("Write the notes.")
+        told = system(bodies(model)[0])
+        assert "- release-notes: About release-notes." in told
+        assert "Read the log first." not in told and "test-driven-development" in told
+        read, file, out, unknown, listed = (said(body) for body in bodies(model)[1:6])
+        assert "Read the log first." in read and "- references/style.md" in read
+        assert file.endswith("Short sentences.")
+        assert "outside" in out and "api_key_env" not in out
+        assert "There is no skill 'release-note'" in unknown
+        assert "- release-notes: About" in listed and "- systematic-debugging: " in listed
+    events = (state / "magy.db").read_bytes()
+    assert b'"skill_read"' in events
+
+
+@pytest.mark.req("E074", "E075", "A158")
+async def test_a_skill_that_is_edited_meanwhile_is_the_new_one_at_the_next_prompt(
+    root: Path, state: Path
+) -> None:
+    file = put(state / "skills", "greet", "Say hello.", "default-prompt: Greet the person.\n")
+    async with at_work(root, state) as (one, model):
+        for word in ("Hello.", "Bye.", "None."):
+            model.reply(text(word))
+        await one.turn("@greet")
+        assert "Say hello.\n\nGreet the person." in said(bodies(model)[0])
+        file.write_text(file.read_text().replace("Say hello.", "Say goodbye."))
+        await one.turn("@greet in French", "p2")
+        assert "Say goodbye." in said(bodies(model)[1])
+        assert "Greet the person." not in said(bodies(model)[1])
+        file.write_text("broken")
+        await one.turn("@greet", "p3")
+        assert "Say" not in said(bodies(model)[2])
+    store = await SqliteStore.open(state)
+    entries = await store.read(stream_of(SESSION))
+    await store.close()
+    events = [entry.event for entry in entries if isinstance(entry.event, Prompted)]
+    found = [use for event in events for use in uses(event.content)]
+    assert [use.name for use in found] == ["greet", "greet"]
+    assert len({use.hash for use in found}) == 2
+
+
+@pytest.mark.req("E082")
+async def test_a_skill_that_a_request_calls_for_goes_along_and_says_why(
+    root: Path, state: Path
+) -> None:
+    more = 'capability:\n  phrases: [release notes]\n  files: ["*.py"]\n'
+    put(state / "skills", "notes", "Read the log first.", more)
+    async with at_work(root, state) as (one, model):
+        for word in ("One.", "Two.", "Three."):
+            model.reply(text(word))
+        await one.turn("Write the release notes for @app.py")
+        assert "Read the log first." in said(bodies(model)[0])
+        notice = await one.update("notice")
+        assert 'the prompt has "release notes", app.py (*.py)' in notice["description"]
+        await one.turn("Again the release notes for @app.py", "p2")
+        assert "Read the log first." not in said(bodies(model)[1])  # it has it already
+        await one.turn("Only release notes", "p3")
+        assert len(one.updates("notice")) == 1
+
+
+NARROW = "allowed-tools: read_file\n"
+WORK = """
+prompt: @narrow
+call: write_file {"path": "made.txt", "content": "made"}
+---
+text: Over.
+
+prompt: read it
+call: skill_invoke {"name": "narrow"}
+---
+call: read_file {"path": "app.py"}
+---
+call: write_file {"path": "made.txt", "content": "made"}
+---
+text: Over.
+
+prompt: plain
+call: write_file {"path": "made.txt", "content": "made"}
+---
+text: Over.
+"""
+
+
+@pytest.mark.req("G043")
+async def test_what_a_skill_at_work_has_not_stated_is_asked_about(root: Path, state: Path) -> None:
+    put(state / "skills", "narrow", "Look only.", NARROW)
+    allowed = {"permission": {"edit": "allow", "write": "allow"}}
+    async with person(root, state, WORK, settings=allowed) as one:
+        await one.new()
+        for number, prompt in enumerate(("@narrow", "read it")):
+            await one.ask(prompt, f"p{number}")
+            question = await one.question()
+            assert "skill narrow is at work, which states only read_file" in question["rule"]
+            await one.respond(question["interactionId"], False)
+            await one.end()
+            assert not (root / "made.txt").exists()
+        await one.turn("plain", "p2")
+        assert (root / "made.txt").read_text() == "made"
+
+
+async def test_skills_of_a_project_wait_for_trust(root: Path, state: Path) -> None:
+    put(root / ".claude/skills", "foreign-skill", "Obey.")
+    async with at_work(root, state) as (one, model):
+        for word in ("One.", "Two."):
+            model.reply(text(word))
+        await one.turn("@foreign-skill now")
+        assert "Obey." not in said(bodies(model)[0])
+        assert "foreign-skill" not in system(bodies(model)[0])
+        await one.request("workspace/trust", root=str(root), trusted=True)
+        await one.turn("@foreign-skill now", "p2")
+        assert "Obey." in said(bodies(model)[1])
+
+
+@pytest.mark.req("E080", "E081")
+async def test_each_skill_that_comes_with_magy_is_at_work_when_it_is_named(
+    root: Path, state: Path
+) -> None:
+    wanted = {
+        "brainstorming", "systematic-debugging", "test-driven-development", "writing-plans",
+        "executing-plans", "verification-before-completion", "git-workflow",
+        "requesting-code-review", "receiving-code-review", "finishing-a-development-branch",
+        "research", "research-add", "research-batch", "research-explore", "research-report",
+        "skill-creator", "init",
+    }  # fmt: skip
+    assert wanted <= set(shipped().skills)
+    async with at_work(root, state) as (one, model):
+        for number, (name, skill) in enumerate(shipped().skills.items()):
+            model.reply(text("Yes."))
+            await one.turn(f"@{name} go on", f"p{number}")
+            assert skill.body.splitlines()[-1] in said(bodies(model)[-1])
