@@ -226,7 +226,7 @@ everywhere in `jsonrpc'."
 ;;;; Settings of the server
 
 (defconst magy-tool-groups
-  '(read edit write bash git net plan agent editor emacs_eval)
+  '(read edit write bash git net plan skill agent editor emacs_eval)
   "The permission keys that stand for groups of tools.")
 
 (defcustom magy-enable-tools t
