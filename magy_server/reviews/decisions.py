@@ -300,7 +300,8 @@ def undone(now: Now, before: FileReview, after: FileReview) -> Made | str:
         )
     origins = tuple(dict.fromkeys((*held.origins, *before.origins)))
     review = _review_back(now, before, base, text, origins)
-    own = _parts_back(held, before, after, text, origins)
+    since = (held.base, held.text, held.review) != (after.base, after.text, after.review)
+    own = _parts_back(held, before, after, text, origins) if since else None
     if own is not None and base.exists and text.exists and _keeps(own, base):
         review, base = own, reworded(base, own.base, text)
     said = [comment for comment in held.comments if comment not in after.comments]

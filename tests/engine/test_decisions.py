@@ -115,6 +115,19 @@ def test_taken_back_it_is_as_before(held: FileReview, data: st.DataObject) -> No
     assert (back.file is not None) is changes
 
 
+def test_taken_back_at_once_changes_of_lines_that_are_all_alike_stay_apart() -> None:
+    held = review_of(None, [(0, 0, 0, ["b\n"]), (-1, 0, 0, ["b\n", "b\n"]), (0, 0, 0, ["b\n"])])
+    before = now_of(held)
+    first, second = before.hunks
+    which = Which(ids=(first.id,))
+    result = decide(before, Wish("reject", which), choose(before, which))
+    assert result.file is not None
+    after = kept(replaced(result.held, made(result.file, encode)))
+    back = undone(now_of(after), kept(before.held), after)
+    assert not isinstance(back, str)
+    assert [hunk.id for hunk in now_of(kept(back.held)).hunks] == [first.id, second.id]
+
+
 def replaced(held: FileReview, file: Side) -> FileReview:
     return replace(held, text=file)
 
