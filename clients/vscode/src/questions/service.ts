@@ -8,6 +8,7 @@ export class OpenQuestions implements Questions, vscode.Disposable {
   private readonly questions = new Map<string, Interaction>();
   private readonly changed = new vscode.EventEmitter<void>();
   readonly onDidChange = this.changed.event;
+  private readonly folders: vscode.Disposable;
 
   constructor(
     private readonly connection: Connection,
@@ -17,6 +18,9 @@ export class OpenQuestions implements Questions, vscode.Disposable {
     connection.onDidChangeState((state) => {
       if (state === "running") this.load().catch(() => undefined); // the connection tells
       else if (!connection.alive) this.forget();
+    });
+    this.folders = vscode.workspace.onDidChangeWorkspaceFolders(() => {
+      if (connection.alive) this.load().catch(() => undefined);
     });
   }
 
@@ -35,6 +39,7 @@ export class OpenQuestions implements Questions, vscode.Disposable {
   }
 
   dispose(): void {
+    this.folders.dispose();
     this.changed.dispose();
   }
 
@@ -52,9 +57,12 @@ export class OpenQuestions implements Questions, vscode.Disposable {
   }
 
   private async load(): Promise<void> {
-    const { interactions } = await this.connection.request("magy/interaction/list", {});
+    const folders = vscode.workspace.workspaceFolders?.filter(({ uri }) => uri.scheme === "file") ?? [];
+    const asked = folders.length ? folders.map(({ uri }) => ({ root: uri.fsPath })) : [{}];
+    const answers = await Promise.all(asked.map((about) => this.connection.request("magy/interaction/list", about)));
+    const found = answers.flatMap(({ interactions }) => interactions);
     this.questions.clear();
-    for (const one of interactions) this.questions.set(one.interactionId, one);
+    for (const one of found.sort((a, b) => a.createdAt.localeCompare(b.createdAt))) this.questions.set(one.interactionId, one);
     this.changed.fire();
   }
 }
