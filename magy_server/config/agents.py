@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
+from magy_server import regular_files
 from magy_server.config import layers
 from magy_server.config.shipped import ACTIONS, COMMON, COMMON_RULES, shipped
 from magy_server.core.actions import parse_actions
@@ -21,7 +22,6 @@ from magy_server.core.errors import InvalidConfig
 from magy_server.core.permit import Ruleset
 from magy_server.core.specs import Agents, AgentSpec, parse_agent, parse_rules
 from magy_server.regex import regex
-from magy_server.regular_files import beginning
 
 PROJECT = ((".magent", "agent"), (".magy", "agent"))
 """Where a project has its agents; the last counts most."""
@@ -200,22 +200,5 @@ def _markdown(directory: Path) -> Iterator[str]:
 
 
 def _text(path: str, within: Path | None = None) -> str:
-    """The text of a regular file, which is not a link that leads out of `within`. Raises
-    InvalidConfig."""
-    if within and not os.path.realpath(path).startswith(os.path.realpath(within) + os.sep):
-        raise InvalidConfig(
-            f"{path} is a symbolic link that leads out of its directory; put the file itself there."
-        )
-    try:
-        data = beginning(path, MOST_BYTES)
-    except OSError as error:
-        raise InvalidConfig(f"{path} cannot be read: {error.strerror}.") from None
-    if data is None:
-        raise InvalidConfig(f"{path} is not a file.")
-    if len(data) > MOST_BYTES:
-        raise InvalidConfig(f"{path} is larger than {MOST_BYTES // 1024} KiB; shorten it.")
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InvalidConfig(f"{path}:{line}: not UTF-8 text; save it as UTF-8.") from None
+    """Raises InvalidConfig."""
+    return regular_files.text(path, MOST_BYTES, "shorten it", str(within) if within else None)

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
+from magy_server import regular_files
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.skills.skill import Skill, Skills, Source, parse_skill
-from magy_server.regular_files import beginning
 from magy_server.skills import pins
 
 PROJECT = (
@@ -24,6 +24,10 @@ MOST = 200
 """Skills of one folder that are read; the first by name."""
 LARGEST = 256 << 10
 """Bytes of the text of one."""
+_ADVICE = (
+    "keep what an agent always needs in it, and put the rest into files beside it, which it reads "
+    "when it needs them"
+)
 FILE = "SKILL.md"
 _STEPS = (".yaml", ".yml")
 
@@ -167,24 +171,5 @@ def read_one(path: str, source: Source = "user") -> Skill:
 
 
 def _text(path: str, within: str) -> str:
-    """The text of a regular file. Raises InvalidConfig."""
-    if within and not os.path.realpath(path).startswith(os.path.realpath(within) + os.sep):
-        raise InvalidConfig(
-            f"{path} leads out of the workspace by a symbolic link; put the file itself there."
-        )
-    try:
-        data = beginning(path, LARGEST)
-    except OSError as error:
-        raise InvalidConfig(f"{path} cannot be read: {error.strerror}.") from None
-    if data is None:
-        raise InvalidConfig(f"{path} is not a file.")
-    if len(data) > LARGEST:
-        raise InvalidConfig(
-            f"{path} is larger than {LARGEST >> 10} KiB. Keep what an agent always needs in it, "
-            "and put the rest into files beside it, which it reads when it needs them."
-        )
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InvalidConfig(f"{path}:{line}: not UTF-8 text; save it as UTF-8.") from None
+    """Raises InvalidConfig."""
+    return regular_files.text(path, LARGEST, _ADVICE, within)
