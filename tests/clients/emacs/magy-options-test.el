@@ -72,7 +72,7 @@
   (magy-test-with (magy-test-scenario)
     (let ((magy-enable-tools '(read git plan editor)))
       (should (equal (plist-get (magy-test-settings) :permission)
-                     '(:edit "deny" :write "deny" :bash "deny" :net "deny" :agent "deny"
+                     '(:edit "deny" :write "deny" :bash "deny" :net "deny" :skill "deny" :agent "deny"
                        :emacs_eval "deny"))))))
 
 (ert-deftest magy-eval-that-is-not-allowed-is-not-announced ()
