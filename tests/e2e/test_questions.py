@@ -251,7 +251,7 @@ async def test_a_question_is_told_in_each_editor_of_the_project(
         person(root, state, calling("touch made")) as two,
         person(other, state, calling("touch made")) as stranger,
     ):
-        await two.request("interaction/list")  # from here on it hears of all
+        await two.client.request("magy/interaction/list", {})  # from here on it hears of all
         await one.new()
         await one.ask("Go")
         question = await opened(two)
@@ -279,7 +279,7 @@ async def test_a_question_that_ends_unanswered_is_taken_back_in_each_editor(
         person(root, state, calling("touch made")) as one,
         person(root, state, calling("touch made")) as two,
     ):
-        await two.request("interaction/list")  # from here on it hears of all
+        await two.client.request("magy/interaction/list", {})  # from here on it hears of all
         await one.new()
         await one.ask("Go")
         question = await opened(two)

@@ -5,10 +5,15 @@ import { wired, wiredDiagnostic } from "./wired";
 
 /** Results of one answer. */
 const MOST = 200;
-/** Milliseconds that the extension for a language may take to start with a file of it. */
+/** Milliseconds that an extension may take to start with a file of its language, and what it then
+ * starts itself, a language server, to find something. */
+const ACTIVATION = 15_000;
 const STARTING = 4_000;
 const PAUSE = 200;
 
+interface Manifest {
+  activationEvents?: string[];
+}
 type Found = vscode.Location | vscode.LocationLink;
 type Named = vscode.DocumentSymbol | vscode.SymbolInformation;
 
@@ -55,13 +60,26 @@ async function known<T>(
   command: string,
   ...more: unknown[]
 ): Promise<T[]> {
-  const end = Date.now() + (documentOf(file) ? 0 : STARTING);
-  await vscode.workspace.openTextDocument(file);
+  const opened = documentOf(file);
+  const { languageId } = opened ?? (await vscode.workspace.openTextDocument(file));
+  if (!opened) await activated(languageId);
+  const end = Date.now() + (opened ? 0 : STARTING);
   for (;;) {
     const found = (await vscode.commands.executeCommand<T[] | undefined>(command, file, ...more)) ?? [];
     if (found.length || Date.now() >= end || token.isCancellationRequested) return found;
     await new Promise((resolve) => setTimeout(resolve, PAUSE));
   }
+}
+
+/** Until the extensions for a language run; one that fails or takes too long is not waited for. */
+async function activated(languageId: string): Promise<void> {
+  const events = [`onLanguage:${languageId}`, "onLanguage"];
+  const starting = vscode.extensions.all.filter(
+    ({ isActive, packageJSON }) =>
+      !isActive && (packageJSON as Manifest).activationEvents?.some((event) => events.includes(event)),
+  );
+  const late = new Promise((resolve) => setTimeout(resolve, ACTIVATION));
+  await Promise.race([late, Promise.allSettled(starting.map((one) => one.activate()))]);
 }
 
 function documentOf(file: vscode.Uri): vscode.TextDocument | undefined {
