@@ -3,6 +3,7 @@ file knows all layers; it imports what is slow to import where it first needs th
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import time
@@ -11,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from magy_server import privacy, redacted_log
 from magy_server.api.service import Service
@@ -67,6 +68,10 @@ from magy_server.tools.prompts.skill_tool import skills_section
 from magy_server.tools.shell.piped_programs import PipedPrograms
 from magy_server.tools.shell.process_groups import end_group
 from magy_server.tools.shell.processes import Processes
+from magy_server.tools.tool_schemas import SCHEMAS
+
+if TYPE_CHECKING:  # most people have none
+    from magy_server.plugins.loading import Plugins
 
 LOG = logging.getLogger(__name__)
 
@@ -92,13 +97,13 @@ async def compose(
     async with AsyncExitStack() as closing:
         if store:
             closing.push_async_callback(store.close)
-        # What is wrong there is said before all else.
-        layers.load(None, trusted=False, options=options)
+        layers.load(None, trusted=False, options=options)  # what is wrong there is said first
         state = layers.state_dir()
         if not store:
             store = await SqliteStore.open(str(state))
             closing.push_async_callback(store.close)
-        projects = Projects(options, store, restricted=restricted)
+        plugins = await _plugins()
+        projects = Projects(options, store, restricted=restricted, plugins=plugins)
         await _add(projects, roots, store)
         own = projects.settings(None)
         names, secrets, typed = _hidden(projects, roots, keys)
@@ -113,14 +118,14 @@ async def compose(
         herald = Herald(bus, bus.id)
         slots = _slots(herald, projects, roots)
         sessions = LoadedSessions(store, bus, SystemClock(), bus.id)
-        tools = await closing.enter_async_context(_tools(processes, projects, secrets))
+        tools = await closing.enter_async_context(_tools(processes, projects, secrets, plugins))
         world = _world(
-            sessions, slots, bus, projects, tools, processes, configured, editor, secrets
+            sessions, slots, bus, projects, tools, processes, configured, editor, secrets, plugins
         )
-        audit = _audit(state, own.audit, secrets, closing)
         mirrors = await _mirrors(store, bus, state, own.mirror, closing)
         hooks = _hooks(projects, processes, world, closing)
-        heard: list[Listener] = [*listeners, *audit, *mirrors, herald, hooks]
+        told = (*_audit(state, own.audit, secrets, closing), *_listening(plugins, closing))
+        heard: Sequence[Listener] = (*listeners, *mirrors, herald, hooks, *told)
         for listener in heard:
             sessions.news.appended.add(listener)
         service = await closing.enter_async_context(_running(world, sessions, slots, hooks))
@@ -269,6 +274,7 @@ def _world(
     configured: Configured,
     asked: Editor | None,
     secrets: Secrets,
+    plugins: Plugins | None,
 ) -> World:
     editor = asked or NO_EDITOR
     return World(
@@ -288,6 +294,7 @@ def _world(
             environment,
             skills_section(projects.skills, projects.agents),
             instructions(str(layers.config_dir() / "AGENTS.md")),
+            *(plugins.providers if plugins else ()),
         ],
         editor=editor,
         files=WorkspaceFiles(editor, Commits(processes)),
@@ -301,11 +308,32 @@ def _world(
     )
 
 
-def _tools(processes: Processes, projects: Projects, secrets: Secrets) -> Servers:
-    """Magy's own tools, and those of MCP servers."""
+async def _plugins() -> Plugins | None:
+    """Those that the person has switched on; None: no plugin is, and nothing is imported."""
+    config = str(layers.config_dir())
+    if not os.path.lexists(os.path.join(config, "plugins.json")):
+        return None
+    from magy_server.plugins.loading import load
+    from magy_server.plugins.switches import chosen
+
+    return await load(await asyncio.to_thread(chosen, config), SCHEMAS)
+
+
+def _listening(plugins: Plugins | None, closing: AsyncExitStack) -> Sequence[Listener]:
+    told = plugins.listening() if plugins else []
+    for one in told:
+        closing.push_async_callback(one.close)
+    return told
+
+
+def _tools(
+    processes: Processes, projects: Projects, secrets: Secrets, plugins: Plugins | None
+) -> Servers:
+    """Magy's own tools, those of plugins, and those of MCP servers."""
     settings = projects.settings(None)
     network = settings.sandbox.allow_sandboxed
     own = make_tools(processes, settings.tools, skills=projects.skills, asks_for_network=network)
+    own += plugins.tools if plugins else []
     log, login = partial(_server_log, secrets), partial(kept, layers.state_dir())
     means = Means(PipedPrograms(processes), picture, scratch, log, login)
     return Servers(own, projects.servers, means)

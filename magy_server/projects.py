@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from magy_server.config import administrator, hooks, layers
 from magy_server.config.agents import (
@@ -32,6 +32,9 @@ from magy_server.core.specs import Agents
 from magy_server.dataclass import dataclass
 from magy_server.engine.world import read_project, record
 from magy_server.skills.finding import find_skills, user_files
+
+if TYPE_CHECKING:  # most people have none
+    from magy_server.plugins.loading import Plugins
 
 Signature = frozenset[tuple[str, int, int, int]]
 """Of files: path, size, time of the last change, inode."""
@@ -66,19 +69,26 @@ class Project:
 
 class Projects:
     """`options` are the editor's settings; `restricted`: the person has not trusted these folders
-    there, so that no project is trusted here, whatever was said before. Implements
-    `config.trust.Trust`.
+    there, so that no project is trusted here, whatever was said before; `plugins`: those that the
+    person has switched on. Implements `config.trust.Trust`.
 
     Files are read again when they have changed, and a project that changed is no longer trusted:
     then the methods may raise InvalidConfig naming file and key. What holds may be asked for in
     any thread; trust is given and taken on the loop."""
 
     def __init__(
-        self, options: Mapping[str, Any], store: Store, *, restricted: bool = False
+        self,
+        options: Mapping[str, Any],
+        store: Store,
+        *,
+        restricted: bool = False,
+        plugins: Plugins | None = None,
     ) -> None:
         self._options = options
         self._restricted = restricted
         self._store = store
+        self._brought = plugins.skills if plugins else ()
+        self._plugin_problems = plugins.problems if plugins else ()
         self._hashes: dict[str | None, str | None] = {}
         self._known: dict[str | None, Project] = {}
         self._keeping = threading.Lock()
@@ -118,7 +128,7 @@ class Projects:
             *(Ruleset(source=source, guardrails=rails) for source, rails in loaded.guardrails),
         )
         walls = (NO_SHELL,) if loaded.settings.sandbox.level == "isolated" else ()
-        found, skills = _found(root, trusted=trusted, custom=loaded.settings.custom_agents)
+        found, skills = self._found(root, trusted=trusted, custom=loaded.settings.custom_agents)
         servers, unusable = mcp_servers(loaded, os.environ)
         found_hooks, foreign = hooks.configured(loaded.settings, root if trusted else None)
         return Project(
@@ -133,7 +143,7 @@ class Projects:
             return self._read(root, signature)
         except InvalidConfig as error:
             custom = known.loaded.settings.custom_agents
-            found, skills = _found(root, trusted=False, custom=custom)
+            found, skills = self._found(root, trusted=False, custom=custom)
             return replace(
                 known,
                 agents=found,
@@ -143,6 +153,17 @@ class Projects:
                 servers={},
                 broken=error.message,
             )
+
+    def _found(self, root: str | None, *, trusted: bool, custom: bool) -> tuple[Agents, Skills]:
+        """The agents and the skills of a root. What skills have editors offer is among the
+        actions."""
+        config, home = str(layers.config_dir()), os.path.expanduser("~")
+        skills = find_skills(
+            shipped().skills, config, home, root, trusted=trusted, brought=self._brought
+        )
+        agents = find_agents(root, trusted=trusted, custom=custom)
+        offered = {action.id: action for skill in skills.values() for action in skill.actions}
+        return replace(agents, common_actions={**agents.common_actions, **offered}), skills
 
     def _vouched(self, root: str | None) -> bool:
         wanted = None if self._restricted else self._hashes.get(root)
@@ -177,7 +198,7 @@ class Projects:
         """What is wrong with files that were read, each naming its file: for people."""
         known = self.of(root)
         found = (*known.agents.problems, *known.skills.problems, *known.problems)
-        return [*filter(None, [known.broken]), *found]
+        return [*filter(None, [known.broken]), *found, *self._plugin_problems]
 
     def hooks(self, root: str | None) -> Sequence[Hook]:
         return self.of(root).hooks
@@ -209,15 +230,6 @@ class Projects:
         files = files_hash(root) if trusted else ""
         await record(self._store, root, Trusted(root=root, files=files, trusted=trusted))
         self.add(root, (await read_project(self._store, root)).trusted)
-
-
-def _found(root: str | None, *, trusted: bool, custom: bool) -> tuple[Agents, Skills]:
-    """The agents and the skills of a root. What skills have editors offer is among the actions."""
-    config, home = str(layers.config_dir()), os.path.expanduser("~")
-    skills = find_skills(shipped().skills, config, home, root, trusted=trusted)
-    agents = find_agents(root, trusted=trusted, custom=custom)
-    offered = {action.id: action for skill in skills.values() for action in skill.actions}
-    return replace(agents, common_actions={**agents.common_actions, **offered}), skills
 
 
 def mcp_servers(

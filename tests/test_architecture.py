@@ -40,6 +40,7 @@ SUPERVISORS = {
     ("magy_server/engine/calls.py", "supervised"),
     ("magy_server/jsonrpc/outbox.py", "settle"),
     ("magy_server/mcp/connection.py", "_supervised"),
+    ("magy_server/plugins/loading.py", "run"),
 }
 """(file, function): where one session, tool call or request is kept from taking others with it."""
 

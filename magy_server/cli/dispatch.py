@@ -56,7 +56,16 @@ def _perform(
             from magy_server.cli.commands.run import run
 
             return run(chosen, composition())
-        case "sessions" | "agents" | "permissions" | "policy" | "audit" | "mcp" | "skills":
+        case (
+            "sessions"
+            | "agents"
+            | "permissions"
+            | "policy"
+            | "audit"
+            | "mcp"
+            | "skills"
+            | "plugins"
+        ):
             import asyncio
 
             log_to_terminal()
@@ -104,26 +113,15 @@ def _verb(command: str, verb: str | None) -> Verb:
             from magy_server.cli.commands.prune import prune
 
             return prune
-        case "permissions", _:
-            from magy_server.cli.commands import permissions
+        case "permissions" | "policy" | "audit" | "skills" | "plugins", _:
+            from importlib import import_module
 
-            return permissions.VERBS[verb]
-        case "policy", _:
-            from magy_server.cli.commands import policy
-
-            return policy.VERBS[verb]
-        case "audit", _:
-            from magy_server.cli.commands import audit
-
-            return audit.VERBS[verb]
+            found: Verb = import_module(f"magy_server.cli.commands.{command}").VERBS[verb]
+            return found
         case "mcp", "login" | "logout":
             from magy_server.cli.commands import mcp_login
 
             return mcp_login.VERBS[verb]
-        case "skills", _:
-            from magy_server.cli.commands import skills
-
-            return skills.VERBS[verb]
         case "mcp", _:
             from magy_server.cli.commands import mcp
 

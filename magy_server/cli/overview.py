@@ -12,6 +12,7 @@ COMMANDS = (
     ("magy agents", "the agents at work here, as a tree"),
     ("magy permissions", "what you allowed for good; withdraw it"),
     ("magy skills", "texts that tell agents how a kind of work is done; write and install them"),
+    ("magy plugins", "what installed packages add to Magy; switch them on and off"),
     ("magy mcp", "the MCP servers that give agents tools; add, test, import them"),
     ("magy demo", "watch an agent do a whole task; no key needed"),
     ("magy doctor", "what is missing, and how to fix it"),

@@ -11,6 +11,7 @@ from magy_server import __version__
 from magy_server.cli.exit_codes import EDIT_CODES, EXIT_CODES
 from magy_server.cli.mcp_options import mcp_options
 from magy_server.cli.parser_parts import Commands, Parser, flag, root_option, silent
+from magy_server.cli.plugin_options import plugin_options
 from magy_server.cli.policy_options import audit_options, policy_options
 from magy_server.cli.skill_options import skill_options
 
@@ -40,6 +41,7 @@ def build() -> argparse.ArgumentParser:
     audit_options(commands)
     mcp_options(commands)
     skill_options(commands)
+    plugin_options(commands)
     _config(commands)
     _edit(commands)
     doctor = commands.add_parser(

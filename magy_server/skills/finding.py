@@ -1,13 +1,14 @@
 """Skills lie in folders, each as `NAME/SKILL.md` or as `NAME.yaml`; the last folder counts most.
 
-First those that Magy ships, then the person's, then those of the project, if it is trusted. A file
-that is wrong takes no other down, but no skill of the same name stands in for it.
+First those that Magy ships, then those of plugins, then the person's, then those of the project, if
+it is trusted. A file that is wrong takes no other down, but no skill of the same name stands in for
+it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -66,10 +67,18 @@ def project_folders(root: str) -> list[Folder]:
 
 
 def find_skills(
-    bundled: Mapping[str, Skill], config: str, home: str, root: str | None, *, trusted: bool
+    bundled: Mapping[str, Skill],
+    config: str,
+    home: str,
+    root: str | None,
+    *,
+    trusted: bool,
+    brought: Sequence[str] = (),
 ) -> Skills:
-    """The skills of a workspace root."""
+    """The skills of a workspace root. `brought`: the folders of those that plugins bring."""
     reading = _Reading(bundled, pins.read(own_folder(config)))
+    for place in brought:
+        reading.folder(Folder(place, "installed"), place)
     for folder in user_folders(config, home):
         reading.folder(folder, "")
     untrusted: dict[str, str] = {}

@@ -12,8 +12,9 @@ from magy_server.core.policy.guardrails import Guardrail
 from magy_server.tools.kit import make_tools
 from magy_server.tools.shell.processes import Processes
 
-_FOREIGN = "mcp__"
-"""How the tools of MCP servers begin: which there are is known while they run."""
+_FOREIGN = ("mcp__", "plugin_")
+"""How the tools of MCP servers and the keys of plugins begin: which there are is known while they
+run."""
 
 
 def of_guardrails(rails: Sequence[Guardrail]) -> Iterator[str]:

@@ -23,6 +23,7 @@ from magy_server.core.errors import InvalidConfig, InvalidRequest
 from magy_server.core.skills.fitting import ENOUGH, MOST, Fit, attached, fits
 from magy_server.core.skills.skill import Skill, Skills, parse_skill
 from magy_server.core.text.sanitizing import one_line, visible
+from magy_server.plugins.switches import chosen
 from magy_server.regex import regex
 from magy_server.skills import finding, installing
 
@@ -200,7 +201,10 @@ async def _found(options: argparse.Namespace, app: Composition) -> tuple[str, Sk
     root, _ = project_directory.project(options.root, None)
     config, home = str(layers.config_dir()), os.path.expanduser("~")
     vouched = await trusted(app, root)
-    return root, finding.find_skills(shipped().skills, config, home, root, trusted=vouched)
+    brought = chosen(config).skills
+    return root, finding.find_skills(
+        shipped().skills, config, home, root, trusted=vouched, brought=brought
+    )
 
 
 VERBS: Mapping[str | None, Verb] = {

@@ -1,0 +1,195 @@
+"""The plugins that a person has switched on are imported here, and checked. One that is wrong is
+not used at all, with a sentence that says why; the others are."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
+
+from magy_server.core.errors import InvalidConfig, NotFound
+from magy_server.core.tool import Tool
+from magy_server.dataclass import dataclass
+from magy_server.plugins import Door, Plugin
+from magy_server.plugins.installed import Installed
+from magy_server.plugins.parts import Listening, Provider, provider_of, tool_of
+from magy_server.plugins.supervising import failure
+from magy_server.plugins.switches import Chosen
+from magy_server.regex import regex
+
+STARTING = 10.0
+"""Seconds that the import of a plugin may take."""
+_TOOL = regex(r"[a-zA-Z][a-zA-Z0-9_]{0,63}")
+_FOREIGN = "mcp__"
+"""How the tools of MCP servers begin."""
+_EFFECTS = ("read", "write", "exec", "net")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A plugin in use, with its tools as sessions have them."""
+
+    installed: Installed
+    plugin: Plugin
+    tools: tuple[Tool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """Those in use by name, and why the others that are switched on are not."""
+
+    used: Mapping[str, Loaded]
+    unusable: Mapping[str, str]
+    others: tuple[str, ...] = ()
+    """What is wrong with packages whose plugins are not switched on."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return (*self.unusable.values(), *self.others)
+
+    @property
+    def tools(self) -> list[Tool]:
+        return [tool for one in self.used.values() for tool in one.tools]
+
+    @property
+    def skills(self) -> list[str]:
+        """Returns the folders of the skills that they bring."""
+        return [one.installed.skills for one in self.used.values() if one.installed.skills]
+
+    @property
+    def providers(self) -> list[Provider]:
+        return [
+            provider_of(one.installed, one.plugin.contexts)
+            for one in self.used.values()
+            if one.plugin.contexts
+        ]
+
+    def listening(self) -> list[Listening]:
+        """Returns new listeners; who takes them closes them."""
+        return [
+            Listening(one.installed, heard)
+            for one in self.used.values()
+            for heard in one.plugin.listeners
+        ]
+
+    def door(self, name: str) -> tuple[Installed, Door]:
+        """Raises NotFound."""
+        doors = {
+            called: (one.installed, door)
+            for one in self.used.values()
+            for called, door in one.plugin.doors.items()
+        }
+        if name not in doors:
+            names = ", ".join(doors) or "none"
+            raise NotFound(f"No plugin that is switched on has a door {name!r}; there: {names}.")
+        return doors[name]
+
+
+async def load(chosen: Chosen, taken: Collection[str], seconds: float = STARTING) -> Plugins:
+    """Imports what is chosen, each in a thread that may take so many seconds. `taken`: the names of
+    the tools that Magy has itself."""
+    used, unusable = dict[str, Loaded](), dict(chosen.unusable)
+    names = set(taken)
+    for name, one in chosen.plugins.items():
+        try:
+            loaded = await _loaded(one, names, seconds)
+        except InvalidConfig as error:
+            unusable[name] = error.message
+            continue
+        used[name] = loaded
+        names |= {tool.name for tool in loaded.tools}
+    return Plugins(used, unusable, chosen.problems)
+
+
+async def _loaded(one: Installed, taken: Collection[str], seconds: float) -> Loaded:
+    """Raises InvalidConfig."""
+    off = f"`magy plugins disable {one.name}` switches it off"
+    try:
+        async with asyncio.timeout(seconds):
+            plugin = await _in_daemon_thread(lambda: _imported(one))
+    except TimeoutError:
+        raise InvalidConfig(
+            f"{one.title} did not finish its start (the import of {one.value}) in {seconds:g} s, "
+            f"and is not used. Tell its author; {off}."
+        ) from None
+    except _Failed as failed:
+        raise InvalidConfig(failure(one, "its start", failed.error)) from None
+    if why := _wrong(plugin, taken):
+        raise InvalidConfig(f"{one.title} is not used: {why}. Tell its author; {off}.")
+    return Loaded(one, plugin, tuple(tool_of(one, tool) for tool in plugin.tools))
+
+
+class _Failed(Exception):
+    """What a plugin raised while it was imported: perhaps SystemExit."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+async def _in_daemon_thread(work: Callable[[], T]) -> T:
+    """A thread that hangs does not keep the process from ending. Raises _Failed."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(set: Callable[[Any], None], value: Any) -> None:
+        if not done.done():
+            set(value)
+
+    def run() -> None:
+        try:
+            result = work()
+        except BaseException as error:
+            outcome: tuple[Callable[[Any], None], Any] = (done.set_exception, _Failed(error))
+        else:
+            outcome = (done.set_result, result)
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, *outcome)
+
+    threading.Thread(target=run, name="plugin", daemon=True).start()
+    return await done
+
+
+def _imported(one: Installed) -> Plugin:
+    """The plugin, with the schemas of its tools made. May raise anything."""
+    module, _, attribute = one.value.partition(":")
+    found: Any = importlib.import_module(module)
+    for name in attribute.split(".") if attribute else ():
+        found = getattr(found, name)
+    if not isinstance(found, Plugin):
+        raise TypeError(f"{one.value} is a {type(found).__name__}, not a Plugin")
+    for tool in found.tools:
+        if isinstance(tool, Tool):
+            _ = tool.schema
+    return found
+
+
+def _wrong(plugin: Plugin, taken: Collection[str]) -> str:
+    """What is wrong with a plugin; "" if nothing is."""
+    names = set(taken)
+    for tool in plugin.tools:
+        if not isinstance(tool, Tool):
+            return f"{tool!r} among its tools was not made with `tool`"
+        if not _TOOL.fullmatch(tool.name) or tool.name.startswith(_FOREIGN):
+            return f"a tool of it has the name {tool.name!r}, which cannot be used"
+        if tool.name in names:
+            return f"there is a tool of the name {tool.name!r} already"
+        if tool.effect not in _EFFECTS:
+            return f"the effect of its tool {tool.name} is none of {', '.join(_EFFECTS)}"
+        if not tool.description:
+            return f"its tool {tool.name} has no docstring, which models are told"
+        names.add(tool.name)
+    return _not_async([*plugin.listeners, *plugin.contexts, *plugin.doors.values()])
+
+
+def _not_async(given: Sequence[object]) -> str:
+    for one in given:
+        if not callable(one) or not (
+            inspect.iscoroutinefunction(one)
+            or inspect.iscoroutinefunction(getattr(one, "__call__", None))  # noqa: B004
+        ):
+            return f"{one!r} is not an async function"
+    return ""
