@@ -16,6 +16,17 @@
 
 ;;;; Answers
 
+(defun magy-permission--fields (question)
+  "Return the fields that QUESTION, of an MCP server, has the person fill in."
+  (append (plist-get (plist-get question :form) :fields) nil))
+
+(defun magy-permission--yes (question)
+  "Say what a yes to QUESTION means."
+  (cond ((magy-permission--fields question) "fill it in")
+        ((plist-get question :form) "agree")
+        ((magy-permission--spawns-p question) "allow until your next prompt")
+        (t "allow once")))
+
 (defun magy-permission--spawns-p (question)
   "Return non-nil if an answer to QUESTION holds for other agents, too."
   (seq-some (lambda (grant) (equal "agent" (plist-get grant :key)))
@@ -24,10 +35,7 @@
 (defun magy-permission--choices (question)
   "Return the answers to QUESTION: a list of (CHAR LABEL OUTCOME SCOPE)."
   (append `((?n "refuse" "refuse" "once")
-            (?y ,(if (magy-permission--spawns-p question)
-                     "allow until your next prompt"
-                   "allow once")
-                "allow" "once"))
+            (?y ,(magy-permission--yes question) "allow" "once"))
           ;; What cannot be said narrowly is not remembered.
           (unless (seq-empty-p (plist-get question :remember))
             '((?s "for this session" "allow" "session")
@@ -74,7 +82,8 @@ Between them stands how much is left out, with what the server left out."
 
 (defun magy-permission--call (question)
   "Return the tool call here that shows what QUESTION is about, or nil."
-  (when-let ((item (magy-permission--call-here question)))
+  (when-let (((not (plist-get question :form)))
+             (item (magy-permission--call-here question)))
     (and (plist-get (magy-item-data item) :content) item)))
 
 (defun magy-permission--others (question)
@@ -129,7 +138,8 @@ FOLDED is called with whether they are many, and says whether they are cut."
          (shown (if (and cut (> left 1)) (seq-take covers magy-permission--most-lasting)
                   covers)))
     (propertize
-     (cond ((seq-empty-p (plist-get question :remember))
+     (cond ((plist-get question :form) "")
+           ((seq-empty-p (plist-get question :remember))
             (format "    %s\n" magy-permission--once))
            ((null covers) "")
            ((null (cdr covers))
@@ -181,7 +191,8 @@ VIEWED, if not nil, is the window that shows all of it: it needs the room."
   (let ((covered (with-current-buffer (magy-transcript-buffer project)
                    (magy-permission--covered question))))
     (concat (format "\n[%s]" (magy-permission--short (plist-get question :rule) 200))
-            (cond ((seq-empty-p (plist-get question :remember))
+            (cond ((plist-get question :form) "")
+                  ((seq-empty-p (plist-get question :remember))
                    (concat "\n" magy-permission--once))
                   ((not (string-empty-p covered))
                    (format "\n%s: %s" (magy-permission--extent question) covered))))))

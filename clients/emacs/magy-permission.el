@@ -19,6 +19,7 @@
 ;;; Code:
 
 (require 'magy-choose)
+(require 'magy-form)
 (require 'magy-modeline)
 (require 'magy-permission-words)
 (require 'magy-session)
@@ -73,7 +74,8 @@
 (defun magy-permission--respond (project question outcome scope)
   "Do what `magy-permission--give' does with PROJECT, QUESTION, OUTCOME and SCOPE."
   (magy--log-at 'perm "%s for %s: %s" outcome scope (plist-get question :title))
-  (let ((reason (if (equal outcome "refuse")
+  (let ((content (when (equal outcome "allow") (magy-permission--fill question)))
+        (reason (if (and (equal outcome "refuse") (null (plist-get question :form)))
                     (read-string (format "Why not?  (%s; may be empty) "
                                          (magy-permission--short (plist-get question :title)
                                                                  120)))
@@ -83,9 +85,10 @@
      (lambda ()
        (magy-permission--join project question)
        (magy-request project 'magy/interaction/respond
-                     (list :interactionId (plist-get question :interactionId)
-                           :sessionId (plist-get question :sessionId)
-                           :outcome outcome :scope scope :reason reason)
+                     (append (list :interactionId (plist-get question :interactionId)
+                                   :sessionId (plist-get question :sessionId)
+                                   :outcome outcome :scope scope :reason reason)
+                             (when content (list :content content)))
                      (lambda (result)
                        (if (magy--true (plist-get result :accepted))
                            (magy-permission--given project question outcome scope reason)

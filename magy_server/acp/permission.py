@@ -50,7 +50,8 @@ def call_of(question: wire.Interaction) -> Json:
 
 
 def _choices(question: wire.Interaction) -> list[Json]:
-    found = [{"optionId": "once", "name": "Allow once", "kind": "allow_once"}]
+    name = "Agree" if question.form else "Allow once"
+    found = [{"optionId": "once", "name": name, "kind": "allow_once"}]
     if covers := ", ".join(question.covers):
         found += [
             {"optionId": "session", "name": f"Allow {covers} in this session",

@@ -28,6 +28,10 @@ from magy_server.jsonrpc.peer import ClientError, NotAnswered, Peer
 
 LOG = logging.getLogger(__name__)
 METHOD = "session/request_permission"
+NO_FORMS = (
+    "An MCP server asks the person to fill in a form, and an editor with the Agent Client Protocol "
+    "cannot show one."
+)
 SCOPES = {"once": "once", "session": "session", "project": "project", "refuse": "once"}
 """By option, how long an answer holds."""
 
@@ -101,6 +105,8 @@ class Questions:
 
     async def _ask(self, question: wire.Interaction) -> None:
         id = question.interaction_id
+        if question.form and question.form.fields and self._service and self._service.world.peers():
+            return  # somebody else may show it
         try:
             option, reason = await self._asked(question)
         except NotAnswered:
@@ -115,6 +121,8 @@ class Questions:
     async def _asked(self, question: wire.Interaction) -> tuple[str, str]:
         """The option that the client chose. Without a usable answer nobody would know that the
         turn waits: that is a refusal, and the second value says why. Raises NotAnswered."""
+        if question.form and question.form.fields:
+            return "refuse", NO_FORMS
         try:
             given = await self._peer.request(METHOD, self._parameters(question))
             outcome = read(v1.RequestPermissionResponse, given if given else {}, METHOD).outcome

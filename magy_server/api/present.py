@@ -12,12 +12,12 @@ from magy_server.core import updates
 from magy_server.core.agents import tree
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.ports import StreamInfo
-from magy_server.core.values import Content, Embedded, Hash, Link, Text
+from magy_server.core.values import Content, Embedded, Form, Hash, Link, Text
 from magy_server.core.wire_values import cost, stamp
 from magy_server.tools.files.pictures import picture
 
 _ASKED = frozenset(
-    ("interactionId", "kind", "toolCallId", "title", "rule", "remember", "covers", "agent")
+    ("interactionId", "kind", "toolCallId", "title", "rule", "remember", "covers", "agent", "form")
 )
 """What a session's summary has of a question for the wire."""
 
@@ -80,12 +80,17 @@ def interaction(
     """`question` as of a session's summary; `texts` has its preview; `path`: the sessions from the
     root of the tree to that one."""
     fields = {key: value for key, value in question.items() if key in _ASKED}
-    return wire.Interaction.model_validate(fields | {
+    form = question.get("form")
+    about = (
+        updates.asking(Form.model_validate(form))
+        if form
+        else {"content": updates.ahead(question.get("preview"), question.get("code", False), texts)}
+    )
+    return wire.Interaction.model_validate(fields | about | {
         "sessionId": session_id,
         "parentSessionId": tree.parent(session_id),
         "path": list(path),
         "createdAt": stamp(question["at"]),
-        "content": updates.ahead(question.get("preview"), question.get("code", False), texts),
     })  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, field
-from typing import Literal
+from typing import Any, Literal
 
 from magy_server.api.sessions import options, pages, resolutions
 from magy_server.api.sessions.options import Option
@@ -296,9 +296,11 @@ class Service:
         reason: str,
         scope: resolutions.Scope,
         by: str,
+        content: Mapping[str, Any] | None = None,
     ) -> bool:
         """The first answer wins; False for a later one. Raises NotFound for a question that never
-        was, Conflict if another process has taken the session over."""
+        was, InvalidRequest for a form that is not filled in as it must be, Conflict if another
+        process has taken the session over."""
         session = await self.loaded.session(stream_of(session_id))
         await session.refresh()
         project = await self._project(session)
@@ -306,7 +308,7 @@ class Service:
         answer = Answered(id=interaction, allow=allow, reason=reason, scope=scope, by=by)
 
         def decide(now: State) -> Write | None:
-            return resolutions.answered(now, answer, project)
+            return resolutions.answered(now, answer, project, content, self.world.secrets)
 
         while True:
             try:

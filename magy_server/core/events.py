@@ -27,6 +27,8 @@ from magy_server.core.values import (
     Evidence,
     Facts,
     FileChange,
+    Form,
+    FormValue,
     Grant,
     Hash,
     Image,
@@ -166,7 +168,8 @@ class Judged(Value):
 
 class Asked(Value):
     """A question to the person. `remember` proposes the narrow grants that "always" would make;
-    `preview` and `code` are those of the call's facts."""
+    `preview` and `code` are those of the call's facts. With a `form` it is not about whether the
+    call may run: it runs, and its MCP server asks for something."""
 
     type: Literal["asked"] = "asked"
     id: str
@@ -176,15 +179,19 @@ class Asked(Value):
     remember: tuple[Grant, ...] = ()
     preview: Hash | None = None
     code: bool = False
+    form: Form | None = None
 
 
 NOBODY = "nobody"
 """Who answers where nobody can: a run without a terminal refuses."""
+OVER = "the end of the call"
+"""Who answers what the server of a call asked, when the call is over before anybody has."""
 
 
 class Answered(Value):
     """Inbox. The first answer to a question; later ones are ignored. `reason` reaches the model.
-    `by`: the client, or `NOBODY`."""
+    `by`: the client, `NOBODY` or `OVER`. `content`: what was filled in, by field; only the server
+    that asked gets it."""
 
     type: Literal["answered"] = "answered"
     id: str
@@ -192,6 +199,7 @@ class Answered(Value):
     reason: str = ""
     scope: Literal["once", "session", "project"] = "once"
     by: str = ""
+    content: dict[str, FormValue] | None = None
 
 
 class Granted(Value):

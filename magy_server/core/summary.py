@@ -66,6 +66,8 @@ def question_of(state: State, asked: Asked, at: float) -> dict[str, Any]:
     about = interaction(asked, {})
     del about["content"]
     of = {"agent": state.agent, "at": at, "preview": asked.preview, "code": asked.code}
+    if asked.form:
+        of["form"] = asked.form.model_dump(mode="json")
     return {**about, **of}
 
 

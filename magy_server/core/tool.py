@@ -22,7 +22,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_mod
 from magy_server.core.agents.child import ChildInfo, Spawn, Waited
 from magy_server.core.agents.mail import Status
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Event
+from magy_server.core.events import Answered, Event
 from magy_server.core.knowledge import Knowledge
 from magy_server.core.ports import Editor, ToolSchema
 from magy_server.core.values import (
@@ -31,6 +31,7 @@ from magy_server.core.values import (
     Evidence,
     Facts,
     FileChange,
+    Form,
     Hash,
     Image,
     Seen,
@@ -170,6 +171,10 @@ class ToolContext(FactContext, Protocol):
 
     def emit(self, text: str) -> None:
         """Shows output so far to the person watching; the client may drop it."""
+
+    async def ask(self, form: Form) -> Answered | None:
+        """Has the person asked, and waits for an answer, however long that takes. None: the call
+        was over before somebody answered."""
 
     async def changing(self, paths: Collection[str]) -> None:
         """Until the end of the call is in the log, nobody decides about these files (canonical

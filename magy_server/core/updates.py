@@ -44,6 +44,7 @@ from magy_server.core.values import (
     Content,
     Facts,
     FileChange,
+    Form,
     Grant,
     Hash,
     Image,
@@ -223,14 +224,24 @@ def interaction(asked: Asked, texts: Mapping[Hash, str]) -> dict[str, Any]:
     change, where the title does not say it."""
     return {
         "interactionId": asked.id,
-        "kind": "permission",
+        "kind": "form" if asked.form else "permission",
         "toolCallId": asked.call,
         "title": asked.title,
         "rule": shortened(asked.rule, LINE),
         "remember": [{"key": grant.key, "pattern": grant.pattern} for grant in asked.remember],
         "covers": list(map(_covered, asked.remember)),
         "content": ahead(asked.preview, asked.code, texts),
+        **(asking(asked.form) if asked.form else {}),
     }
+
+
+def asking(form: Form) -> dict[str, Any]:
+    """Returns what a question with a form has besides: the fields, and as content all of it to be
+    read."""
+    from magy_server.core.mcp.forms import for_clients, told
+
+    text = {"type": "content", "content": {"type": "text", "text": told(form)}}
+    return {"form": for_clients(form), "content": [text]}
 
 
 def _covered(grant: Grant) -> str:

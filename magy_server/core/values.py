@@ -250,6 +250,46 @@ class Grant(Value):
     scope: Literal["run", "session", "project"]
 
 
+# --- what an MCP server asks the person for ------------------------------------------------------
+
+FormValue = bool | int | float | str | tuple[str, ...]
+
+
+class FormChoice(Value):
+    """`name` is what a person reads instead of the value; "": the value."""
+
+    value: str
+    name: str = ""
+
+
+class FormField(Value):
+    """`name` is that of its value in the answer. With `choices` the value is one of them; with
+    `many`, too, it is a list of some. `low` and `high` bound a number, the characters of a text, or
+    how many are chosen."""
+
+    name: str
+    type: Literal["string", "number", "integer", "boolean"] = "string"
+    title: str = ""
+    about: str = ""
+    required: bool = False
+    default: FormValue | None = None
+    choices: tuple[FormChoice, ...] = ()
+    many: bool = False
+    low: float | None = None
+    high: float | None = None
+    format: Literal["", "email", "uri", "date", "date-time"] = ""
+
+
+class Form(Value):
+    """What an MCP server asks for in the middle of a call: that the person fills in `fields`, or
+    opens the address `url`."""
+
+    server: str
+    message: str
+    fields: tuple[FormField, ...] = ()
+    url: str = ""
+
+
 Kind = Literal["file", "executable", "link"]
 """What git tells apart, too. The bytes of a link are its target."""
 

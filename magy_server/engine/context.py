@@ -7,13 +7,23 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 
 from magy_server.core.errors import NotFound
-from magy_server.core.events import Event, Exited, Finished, Judged, Prompted, Started
+from magy_server.core.events import (
+    OVER,
+    Answered,
+    Event,
+    Exited,
+    Finished,
+    Judged,
+    Prompted,
+    Started,
+)
 from magy_server.core.ports import Editor, Files, ToolSchema
 from magy_server.core.prompt import schema
+from magy_server.core.state.state import State, question_id
 from magy_server.core.state.turn import CallState
 from magy_server.core.text.secrets import Secrets, Sieve
 from magy_server.core.tool import Proposal, Selection, Team
-from magy_server.core.values import Action, Embedded, Evidence, Facts, Hash
+from magy_server.core.values import Action, Embedded, Evidence, Facts, Form, Hash
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Write
 from magy_server.engine.rules import Law
@@ -87,6 +97,8 @@ class RunContext(LookContext):
         self.facts: Facts = judged.facts
         self.events: list[Event] = []
         self._law = law
+        self._asked = 0
+        """How many forms the person was asked to fill in."""
         self._changing: set[str] = set()
         self._held = AsyncExitStack()
         self._sieve = Sieve(world.secrets)
@@ -120,6 +132,30 @@ class RunContext(LookContext):
     def emit(self, text: str) -> None:
         if text := self._sieve(text):
             self._live.stream_delta("output", self.call, text)
+
+    async def ask(self, form: Form) -> Answered | None:
+        from magy_server.core.mcp.forms import question
+
+        self._asked += 1
+        id = f"{question_id(self.session, self.call)}.{self._asked}"
+        name = self.state.call.name if self.state else ""
+        asked = question(id, self.call, name, form)
+
+        def decide(now: State) -> Write | None:
+            open_ = now.turn is not None and now.turn.is_open(self.call)
+            return Write([asked]) if open_ else None
+
+        after = self._live.state.seq
+        if not await self._live.append(decide):
+            return None
+        async with self._live.moving() as moved:
+            while id in self._live.state.questions:
+                await moved.wait()
+                moved.clear()
+        for entry in await self._world.store.read(self._live.stream, after=after):
+            if isinstance(entry.event, Answered) and entry.event.id == id:
+                return entry.event if entry.event.by != OVER else None
+        return None
 
     async def changing(self, paths: Collection[str]) -> None:
         if more := set(paths) - self._changing:

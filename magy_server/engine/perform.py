@@ -10,6 +10,7 @@ from os.path import relpath
 from magy_server.core.errors import ProposedElsewhere, ToolError
 from magy_server.core.events import (
     NOBODY,
+    OVER,
     Admitted,
     Answered,
     CancelAsked,
@@ -215,7 +216,12 @@ class Performer:
             await self._end_call(end, Write([_timed(end, duration), *more]))
 
     async def _end_call(self, end: Finished, write: Write) -> None:
-        await self._session.append(lambda now: write if _is_open(now, end.call) else None)
+        def decide(now: State) -> Write | None:
+            if not _is_open(now, end.call):
+                return None
+            return replace(write, events=[*_unanswered(now, end.call), *write.events])
+
+        await self._session.append(decide)
 
     def waits(self, call_id: str) -> bool:
         """Whether all that this call does is wait."""
@@ -249,6 +255,7 @@ class Performer:
                 return None
             events: list[Event] = list(_said_so_far(now, asked, partials))
             for call in now.turn.open_calls:
+                events += _unanswered(now, call.call.id)
                 partial = partials.get(("output", call.call.id))
                 said = partial.since(0) if partial else ""
                 events.append(closed(call, said, over=step.stop == "end_turn"))
@@ -294,6 +301,13 @@ class Performer:
             note = Noted(id=f"late/{id}", text=f"Your call {call.call.name} was stopped. {text}")
             write = Write([made, note], during=before)
             await self._session.append(lambda now: write)
+
+
+def _unanswered(state: State, call: str) -> Iterator[Answered]:
+    """Closes what the server of this call still asks the person: nobody waits for it any more."""
+    for question in state.questions.values():
+        if question.asked.form and question.asked.call == call:
+            yield Answered(id=question.asked.id, allow=False, by=OVER)
 
 
 def _refusal(answered: Answered) -> str:

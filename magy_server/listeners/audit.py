@@ -32,6 +32,7 @@ from magy_server.core.events import (
 from magy_server.core.reviews.review_events import Restored
 from magy_server.core.settings import AuditSettings
 from magy_server.core.state.state import State
+from magy_server.core.values import Form
 from magy_server.listeners.audit_chain import Chain
 from magy_server.regex import regex
 
@@ -138,11 +139,13 @@ class Audit:
                     "arguments_length": _arguments(state, event.call),
                 }
             case Asked():
-                return {**_tool(state, event.call), "interaction_id": event.id,
-                        "title": self._redact(event.title)}  # fmt: skip
+                about = {**_tool(state, event.call), "interaction_id": event.id,
+                         "title": self._redact(event.title)}  # fmt: skip
+                return {**about, **self._form(event.form)} if event.form else about
             case Answered():
-                return {"interaction_id": event.id, "allowed": event.allow, "scope": event.scope,
-                        "by": event.by, "reason_length": len(event.reason)}  # fmt: skip
+                about = {"interaction_id": event.id, "allowed": event.allow, "scope": event.scope,
+                         "by": event.by, "reason_length": len(event.reason)}  # fmt: skip
+                return about if event.content is None else {**about, "filled": [*event.content]}
             case Granted(grant=grant):
                 return {"grant_id": grant.id, "key": grant.key,
                         "pattern": self._redact(grant.pattern)}  # fmt: skip
@@ -168,6 +171,12 @@ class Audit:
             case Closed():
                 return {"mode": event.mode, "by": event.by, "reason_length": len(event.reason)}
         return None
+
+    def _form(self, form: Form) -> Mapping[str, Any]:
+        """What a server wanted to know. What it was told is nobody else's: only the names of the
+        fields are kept."""
+        return {"server": form.server, "fields": [one.name for one in form.fields],
+                "url": self._redact(form.url)}  # fmt: skip
 
     def _mailed(self, mail: Mailed) -> Mapping[str, Any]:
         """With a report it is the edge of a delegation: who did which part for whom, and what that

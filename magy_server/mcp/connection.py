@@ -8,18 +8,29 @@ import importlib
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 from magy_server.core.errors import ToolError
+from magy_server.core.events import Answered
 from magy_server.core.mcp.server_settings import McpServer, hidden
 from magy_server.core.mcp.status import Condition, ServerStatus
 from magy_server.core.programs import Programs
 from magy_server.core.text.secrets import Secrets
+from magy_server.core.values import Form
 from magy_server.mcp.kept_logins import Kept
-from magy_server.mcp.offers import Answer, Link, LinkError, Notices, OfferedTool, Progress, Reach
+from magy_server.mcp.offers import (
+    Answer,
+    Ask,
+    Link,
+    LinkError,
+    Notices,
+    OfferedTool,
+    Progress,
+    Reach,
+)
 from magy_server.mcp.server_log import CONNECTED, NOT_CONNECTED
 from magy_server.mcp.tool_making import Made, Picture, make_tools
 
@@ -121,8 +132,11 @@ class Connection:
         why = self.problem or f"it has not answered within {self.server.start_timeout:g} seconds"
         return f"The MCP server {self.name!r} cannot be reached: {why}."
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], progress: Progress) -> Answer:
-        """Raises ToolError. A call that shows progress may take any time."""
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], progress: Progress, ask: Ask
+    ) -> Answer:
+        """Raises ToolError. A call that shows progress may take any time, and so may a person who
+        is asked something."""
         link, seconds = await self.link(), self.server.call_timeout
         try:
             async with asyncio.timeout(seconds) as limit:
@@ -131,7 +145,14 @@ class Connection:
                     limit.reschedule(asyncio.get_running_loop().time() + seconds)
                     await progress(done, total, self.clean(message))
 
-                answer = await link.call(tool, arguments, heard)
+                async def asked(form: Form) -> Answered | None:
+                    limit.reschedule(None)
+                    said = await ask(form.model_copy(update={"message": self.clean(form.message)}))
+                    with suppress(RuntimeError):  # the call is over
+                        limit.reschedule(asyncio.get_running_loop().time() + seconds)
+                    return said
+
+                answer = await link.call(tool, arguments, heard, asked)
                 return replace(answer, text=self.clean(answer.text))
         except TimeoutError:
             await self._check(link)

@@ -1,16 +1,12 @@
-"""What a login to an MCP server gave is kept: in the keyring of the desktop if Python's `keyring`
-is installed and knows one, else in a file that only its owner can read."""
+"""What a login to an MCP server gave is kept in a file that only its owner can read."""
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
-
-SERVICE = "magy-mcp"
+from typing import Protocol
 
 
 class Kept(Protocol):
@@ -67,32 +63,8 @@ class KeptInFile:
         return False
 
 
-class KeptInKeyring:
-    def __init__(self, keyring: Any, name: str) -> None:
-        self._keyring = keyring
-        self._name = name
-
-    def read(self) -> str:
-        return self._keyring.get_password(SERVICE, self._name) or ""
-
-    def write(self, text: str) -> None:
-        self._keyring.set_password(SERVICE, self._name, text)
-
-    def remove(self) -> bool:
-        there = bool(self.read())
-        if there:
-            self._keyring.delete_password(SERVICE, self._name)
-        return there
-
-
 def kept(state: Path, server: str, url: str) -> Kept:
     """Returns where the login to a server is kept: one of the same name at another address is
     another server."""
     name = f"{server}-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
-    try:
-        keyring = importlib.import_module("keyring")
-        if keyring.get_keyring().priority >= 1:  # lower ones keep nothing, or keep it openly
-            return KeptInKeyring(keyring, name)
-    except ImportError:
-        pass
     return KeptInFile(state / "mcp" / "logins" / f"{name}.json")

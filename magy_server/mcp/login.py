@@ -46,10 +46,11 @@ async def log_in(name: str, reach: Reach, show: Callable[[str], None]) -> str:
         provider = OAuthClientProvider(
             reach.url, about(callback.url), storage, sent, callback.result
         )
+        loop = asyncio.get_running_loop()
         try:
             async with (
                 client_for(name, reach, provider) as http,
-                Client(http_streams(reach.url, http), cache=None) as client,
+                Client(http_streams(reach.url, http, loop.create_future()), cache=None) as client,
             ):
                 await client.list_tools()
                 info = client.server_info

@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol
 
+from magy_server.core.events import Answered
 from magy_server.core.mcp.mentions import OfferedPrompt, OfferedResource
+from magy_server.core.values import Form
 from magy_server.dataclass import dataclass
 from magy_server.mcp.kept_logins import Kept, KeptInMemory
 
@@ -44,6 +46,8 @@ class Notices:
 
 Progress = Callable[[float, float | None, str], Awaitable[None]]
 """(how far, of what, in words)."""
+Ask = Callable[[Form], Awaitable[Answered | None]]
+"""Has the person asked; None: nobody has answered before the call was over."""
 
 
 class Link(Protocol):
@@ -56,7 +60,7 @@ class Link(Protocol):
     async def tools(self) -> Sequence[OfferedTool]: ...
 
     async def call(
-        self, tool: str, arguments: Mapping[str, Any], progress: Progress, /
+        self, tool: str, arguments: Mapping[str, Any], progress: Progress, ask: Ask, /
     ) -> Answer: ...
 
     async def resources(self) -> Sequence[OfferedResource]: ...

@@ -27,9 +27,10 @@ from magy_server.core.mcp.mentions import OfferedPrompt, OfferedResource
 from magy_server.core.mcp.names import fingerprint
 from magy_server.core.programs import Programs
 from magy_server.core.text.sanitizing import LINE, harmless, one_line
+from magy_server.mcp.asking import ROUNDS, Asking, AskingCall
 from magy_server.mcp.http_streams import client_for, has_header, http_streams
 from magy_server.mcp.oauth import auth_for
-from magy_server.mcp.offers import Answer, LinkError, Notices, OfferedTool, Progress, Reach
+from magy_server.mcp.offers import Answer, Ask, LinkError, Notices, OfferedTool, Progress, Reach
 from magy_server.mcp.stdio_streams import streams
 
 MOST_TOOLS = 500
@@ -40,8 +41,6 @@ LARGEST_TOOL = 32_000
 """Characters of a tool's description and schema together; a model could not use more."""
 LONGEST = 4_000
 """Characters of a description."""
-ROUNDS = 10
-"""So often a server may ask something back during one call."""
 _PROSE = ("description", "title", "$comment")
 """The words of a schema."""
 _Called: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
@@ -56,9 +55,9 @@ async def linked(
     try:
         async with (
             _transport(name, reach, programs, notices, over) as transport,
-            _client(transport, reach, notices) as client,
+            _client(transport, reach, notices, asking := Asking(name, notices.log)) as client,
         ):
-            yield SdkLink(client, over, notices)
+            yield SdkLink(client, over, notices, asking)
             if not over.done():
                 over.set_result("the connection was closed")
     except Exception:
@@ -67,7 +66,7 @@ async def linked(
         raise
 
 
-def _client(transport: Any, reach: Reach, notices: Notices) -> Client:
+def _client(transport: Any, reach: Reach, notices: Notices, asking: Asking) -> Client:
     async def heard(message: IncomingMessage) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             notices.tools_changed()
@@ -81,6 +80,7 @@ def _client(transport: Any, reach: Reach, notices: Notices) -> Client:
         client_info=types.Implementation(name="magy", version=version("magy")),
         message_handler=heard,
         logging_callback=logged,
+        elicitation_callback=asking.heard,
         list_roots_callback=partial(_roots, reach.root),
     )
 
@@ -93,7 +93,7 @@ async def _transport(
         # The settings' own header goes before a login.
         auth = None if has_header(reach.headers) else await asyncio.to_thread(auth_for, name, reach)
         async with client_for(name, reach, auth) as http:
-            yield http_streams(reach.url, http)
+            yield http_streams(reach.url, http, over)
         return
     try:
         place = reach.place
@@ -111,8 +111,11 @@ async def _roots(root: str | None, context: ClientRequestContext) -> types.ListR
 class SdkLink:
     """Implements `offers.Link`."""
 
-    def __init__(self, client: Client, over: asyncio.Future[str], notices: Notices) -> None:
+    def __init__(
+        self, client: Client, over: asyncio.Future[str], notices: Notices, asking: Asking
+    ) -> None:
         self._client = client
+        self._asking = asking
         self._over = over
         self._notices = notices
 
@@ -167,7 +170,15 @@ class SdkLink:
             hint=hint,
         )
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], shown: Progress, /) -> Answer:
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], shown: Progress, ask: Ask, /
+    ) -> Answer:
+        with self._asking.during(ask) as call:
+            return await self._called(tool, arguments, shown, call)
+
+    async def _called(
+        self, tool: str, arguments: Mapping[str, Any], shown: Progress, call: AskingCall
+    ) -> Answer:
         async def heard(progress: float, total: float | None, message: str | None) -> None:
             await shown(progress, total, message or "")
 
@@ -183,10 +194,15 @@ class SdkLink:
                     request_state=state,
                 )
                 request = types.CallToolRequest(params=wanted)
-                result = await session.send_request(request, _Called, progress_callback=heard)
+                try:
+                    result = await session.send_request(request, _Called, progress_callback=heard)
+                except MCPError as error:
+                    if not await call.opens(error.error):
+                        raise
+                    continue
                 if isinstance(result, types.CallToolResult):
                     return answer(result)
-                answers, state = await self._asked(result), result.request_state
+                answers, state = await self._asked(result, call), result.request_state
         except MCPError as error:
             if error.error.code != types.CONNECTION_CLOSED:
                 raise LinkError(said(error)) from None
@@ -241,7 +257,9 @@ class SdkLink:
         except TimeoutError:
             return "the connection was closed"
 
-    async def _asked(self, result: types.InputRequiredResult) -> types.InputResponses | None:
+    async def _asked(
+        self, result: types.InputRequiredResult, call: AskingCall
+    ) -> types.InputResponses | None:
         """Answers what the server wants to know before it goes on."""
         if not result.input_requests:
             await asyncio.sleep(0.25)
@@ -249,8 +267,12 @@ class SdkLink:
         session = self._client.session
         answers: types.InputResponses = {}
         for key, request in result.input_requests.items():
-            context = ClientRequestContext(session=session, request_id=key)
-            given = await session.dispatch_input_request(context, request)
+            given: types.InputResponse | types.ErrorData
+            if isinstance(request, types.ElicitRequest):
+                given = await call.answer(request.params)
+            else:
+                context = ClientRequestContext(session=session, request_id=key)
+                given = await session.dispatch_input_request(context, request)
             if isinstance(given, types.ErrorData):
                 raise LinkError(f"it asked for something that Magy does not do: {given.message}")
             answers[key] = given

@@ -5,7 +5,6 @@ A server that floods, or that sends a message larger than any that is meant, is 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -15,28 +14,19 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 
 from magy_server.core.programs import Program
+from magy_server.mcp.tide import LARGEST, CutOff, Tide
 
-LARGEST = 32 << 20
-"""Bytes of one message."""
 BLOCKING = 1 << 18
 """Bytes of a message from which on it is read in a thread."""
 LONGEST = 10_000
 """Characters of a line on standard error that are kept."""
 MOMENT = 0.5
 """Seconds after its end in which what it complained of is waited for."""
-RATE = 200
-"""Messages a second that a server may send unasked; more are left out..."""
-FLOOD = 20_000
-"""...and so many more are a flood."""
 
 
 Streams = tuple[
     MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]
 ]
-
-
-class CutOff(Exception):
-    """Why a server is not listened to any more, in a sentence."""
 
 
 @asynccontextmanager
@@ -84,7 +74,7 @@ class _Talk:
     ) -> None:
         why = ""
         try:
-            tide = _Tide()
+            tide = Tide()
             async for line in _lines(self._program):
                 message = await _parsed(line, self._log)
                 if message and tide.lets_in(message):
@@ -132,26 +122,6 @@ class _Talk:
     def _complaint(self, line: str) -> None:
         self._log(line)
         self._last = line[:300]
-
-
-class _Tide:
-    """Leaves out what a server says unasked and too often."""
-
-    def __init__(self) -> None:
-        self._at = time.monotonic()
-        self._over = 0.0
-        """Messages beyond those that it might have sent by now."""
-
-    def lets_in(self, message: SessionMessage) -> bool:
-        """Raises CutOff when it floods."""
-        if not isinstance(message.message, types.JSONRPCNotification | types.JSONRPCRequest):
-            return True
-        now = time.monotonic()
-        self._over = max(0.0, self._over - RATE * (now - self._at)) + 1
-        self._at = now
-        if self._over > FLOOD:
-            raise CutOff(f"it flooded: more than {FLOOD:,} messages came one upon the other")
-        return self._over <= RATE
 
 
 async def _lines(program: Program) -> AsyncIterator[bytes]:

@@ -13,7 +13,7 @@ from magy_server.core.mcp.server_settings import McpServer, asked_for
 from magy_server.core.tool import FactContext, Gathered, GivenShape, Result, Tool, ToolContext
 from magy_server.core.values import Facts, Hash, Image, Resource
 from magy_server.dataclass import dataclass
-from magy_server.mcp.offers import Answer, OfferedTool, Progress
+from magy_server.mcp.offers import Answer, Ask, OfferedTool, Progress
 
 Picture = Callable[[bytes, str], Image]
 """Raises InvalidRequest for what no model can be shown."""
@@ -34,7 +34,9 @@ class Server(Protocol):
 
     async def link(self) -> object: ...
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], progress: Progress) -> Answer: ...
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], progress: Progress, ask: Ask
+    ) -> Answer: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def _tool(name: str, connection: Server, offered: OfferedTool, picture: Picture)
             )
         await connection.link()
         await ctx.started()
-        answer = await connection.call(offered.name, given, _Progress(ctx))
+        answer = await connection.call(offered.name, given, _Progress(ctx), ctx.ask)
         return result(answer, ctx.call, picture)
 
     key = tool_key(connection.name, offered.name, name)

@@ -63,7 +63,9 @@ async def rested(served: Served, session_id: str, seconds: float, call: Calling)
                 raise StoreUnavailable(broken[0])
             if activity(session.state) == "idle":
                 return Rest("idle")
-            asked = await _asked(served, session_id)
+            turn = session.state.turn
+            # What is being stopped takes no answers any more.
+            asked = [] if turn and turn.cancel else await _asked(served, session_id)
             left, alone = until - time.monotonic(), not service.world.peers()
             new = [one for one in asked if one.interaction_id not in unanswered]
             if new and call.asks and left > 0:
@@ -94,7 +96,10 @@ async def _asked(served: Served, session_id: str) -> Sequence[Interaction]:
 
 
 async def _ask(served: Served, question: Interaction, call: Calling, seconds: float) -> None:
-    """Has the client ask its person. Who says nothing leaves the question to others."""
+    """Has the client ask its person. Who says nothing leaves the question to others, and so does a
+    form: more than a yes cannot be passed on."""
+    if question.form and question.form.fields:
+        return
     try:
         async with asyncio.timeout(seconds):
             word = await call.ask(question.interaction_id, asking(question))
@@ -115,7 +120,8 @@ async def _ask(served: Served, question: Interaction, call: Calling, seconds: fl
 def asking(question: Interaction) -> str:
     """A question as a person reads it."""
     who = f"{question.agent} asks: " if question.agent else ""
-    return f"{who}{question.title}\n(why it asks: {question.rule})"
+    where = f"\n{question.form.url}" if question.form else ""
+    return f"{who}{question.title}{where}\n(why it asks: {question.rule})"
 
 
 def _doing(state: State) -> str:

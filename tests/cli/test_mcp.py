@@ -25,9 +25,9 @@ def test_a_server_is_added_tried_and_removed(magy: Magy) -> None:
     (listed,) = json.loads(magy("mcp", "list", "--json").stdout)["servers"]
     assert (listed["name"], listed["starts"]) == ("rude", f"{sys.executable} {RUDE}")
     tried = magy("mcp", "test", "rude")
-    assert tried.returncode == 0 and "rude: rude 0, 10 tools" in tried.stdout
+    assert tried.returncode == 0 and "rude: rude 0, 13 tools" in tried.stdout
     assert "mcp__rude__hang" in tried.stdout and "Does this: hang." in tried.stdout
-    assert "connected to rude 0: 10 tools" in magy("mcp", "logs", "rude").stdout
+    assert "connected to rude 0: 13 tools" in magy("mcp", "logs", "rude").stdout
     again = magy("mcp", "add", "rude", "other")
     assert again.returncode == 2 and "has a server 'rude' already" in again.stderr
     assert "removed rude" in magy("mcp", "remove", "rude").stdout

@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import pty
+import sys
 import time
 from contextlib import suppress
 
@@ -14,6 +15,7 @@ import pytest
 
 from magy_server.cli.screen.keyboard import Keyboard
 from tests.cli.harness import Magy, Terminal, terminal
+from tests.mcp.test_servers import HERE
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.needs("tmux", "bash")
@@ -98,6 +100,37 @@ def settled(one: Terminal) -> str:
         with suppress(pytest.fail.Exception):
             one.see("Ctrl-C  stop the whole turn", seconds=1)
     return screen
+
+
+@pytest.mark.req("G022")
+def test_a_form_of_an_mcp_server_is_filled_in_line_by_line(magy: Magy) -> None:
+    done = magy("mcp", "add", "rude", sys.executable, "--", str(HERE / "rude_server.py"))
+    assert done.returncode == 0, done.stderr
+    settings = magy.state.parent / "magy.toml"
+    allowed = settings.read_text().replace("[permission]", '[permission]\nmcp__rude = "allow"')
+    settings.write_text(allowed)
+    magy.script('prompt: go\ncall: call_tool {"name": "mcp__rude__form"}\n---\ntext: Over.\n')
+    with terminal(magy) as one:
+        while True:  # a slow machine may not have connected in the first turn
+            one.run("run", "go")
+            screen = one.see("mcp__rude__form")
+            while "fill it in" not in screen and "Over." not in screen:
+                screen = one.screen()
+            if "Over." not in screen:
+                break
+        assert "    │ size (one of these, may be left out)\n    │     - small\n" in screen
+        one.press("y")
+        one.see("\nbranch (text):")
+        one.press("Enter")
+        one.see("branch is missing: text.")
+        one.press("main", "Enter")
+        one.see("\npush (yes or no; Enter: no):")
+        one.press("perhaps", "Enter")
+        one.see("push: 'perhaps' is not yes or no.")
+        one.press("Enter")
+        one.see("size (one of these; Enter: leave it out):")
+        one.press("large", "Enter")
+        one.see("allowed", "Over.", "[0]")
 
 
 OTHER_KEYS = [

@@ -4,12 +4,16 @@ such server."""
 from __future__ import annotations
 
 import asyncio
+import gzip
+import json
 import random
+import re
 import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,3 +124,80 @@ async def test_what_is_no_server_of_this_kind_is_said(
                 await one.call("odd__x")
             assert KEY not in str(error.value) + "".join(one.logs)
         assert f"authorization: bearer {KEY}".lower() in heads[0].lower()
+
+
+@asynccontextmanager
+async def flooding(what: bytes) -> AsyncIterator[str]:
+    """A server over HTTP that connects as it should, and answers a call with `what`, for ever."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, asyncio.IncompleteReadError):
+            await serve_one(reader, writer)
+        writer.close()
+
+    async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        size = re.search(r"content-length: (\d+)", head.lower())
+        asked = json.loads(await reader.readexactly(int(size[1]))) if size else {}
+        match asked.get("method"):
+            case "initialize":
+                result: dict[str, Any] = {
+                    "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "flood", "version": "1"},
+                }  # fmt: skip
+            case "tools/list":
+                result = {"tools": [{"name": "flow", "inputSchema": {"type": "object"}}]}
+            case "tools/call":
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+                while True:
+                    writer.write(what * 100)
+                    await writer.drain()
+            case _:
+                status = "202 Accepted" if "id" not in asked else "404 Not Found"
+                writer.write(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode())
+                await writer.drain()
+                return
+        body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}).encode()
+        kind = "Content-Type: application/json"
+        writer.write(f"HTTP/1.1 200 OK\r\n{kind}\r\nContent-Length: {len(body)}\r\n\r\n".encode())
+        writer.write(body)
+        await writer.drain()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+    finally:
+        server.close()
+
+
+SAID = {"method": "notifications/message", "params": {"level": "info", "data": ""}}
+NOTICE = f"data: {json.dumps({'jsonrpc': '2.0', **SAID})}\n\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        (NOTICE, "it flooded: more than 20,000 messages"),
+        (b": nothing\n" * 100_000, "was lost during the call"),
+    ],
+    ids=["notifications", "comments"],
+)
+async def test_a_server_that_floods_over_http_is_cut_off(
+    tmp_path: Path, what: bytes, said: str
+) -> None:
+    limits = {"start_timeout": PATIENCE, "call_timeout": PATIENCE}
+    async with flooding(what) as url, house(tmp_path, odd=McpServer(url=url, **limits)) as one:
+        with pytest.raises(ToolError, match=said):
+            await one.call("odd__flow")
+
+
+async def test_what_is_packed_is_not_unpacked(tmp_path: Path) -> None:
+    """A small answer may be a large one that is packed."""
+    head = "200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip"
+    packed = gzip.compress(b" " * (64 << 20))
+    async with answering(head, packed) as (url, heads):
+        server = McpServer(url=url, start_timeout=PATIENCE)
+        async with house(tmp_path, odd=server) as one:
+            with pytest.raises(ToolError, match="it packs its answers"):
+                await one.call("odd__x")
+    assert "accept-encoding: identity" in heads[0].lower()

@@ -4,6 +4,7 @@ in every way."""
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 import time
@@ -18,9 +19,10 @@ import psutil
 import pytest
 
 from magy_server.core.errors import ToolError
+from magy_server.core.events import Answered
 from magy_server.core.mcp.server_settings import McpServer
 from magy_server.core.tool import Result, ToolContext
-from magy_server.core.values import Facts
+from magy_server.core.values import Facts, Form
 from magy_server.mcp.connection import Connection
 from magy_server.mcp.kept_logins import kept
 from magy_server.mcp.offers import Link, LinkError, Notices
@@ -42,12 +44,22 @@ class Seen:
     facts: Facts = field(default_factory=Facts)
     shown: list[str] = field(default_factory=list)
     started_: int = 0
+    asked: list[Form] = field(default_factory=list)
+    answers: list[dict[str, Any] | None] = field(default_factory=list)
+    """What the person fills in, form by form; None: they refuse. Then nobody answers."""
 
     async def started(self, *_: Any) -> None:
         self.started_ += 1
 
     def emit(self, text: str) -> None:
         self.shown.append(text)
+
+    async def ask(self, form: Form) -> Answered | None:
+        self.asked.append(form)
+        if not self.answers:
+            return None
+        given = self.answers.pop(0)
+        return Answered(id="q", allow=given is not None, by="x", content=given)
 
 
 class House:
@@ -215,13 +227,55 @@ async def test_a_server_that_hangs_is_ended_and_started_again(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("tool", "said"), [("steal", "Elicitation not supported"), ("ask", "Sampling not supported")]
+    ("tool", "said"),
+    [
+        ("steal", "the field 'password' looks like a secret"),
+        ("ask", "Sampling not supported"),
+    ],
 )
-async def test_a_server_that_asks_for_something_back_is_refused(
+async def test_a_server_that_asks_for_what_it_may_not_is_refused(
     tmp_path: Path, tool: str, said: str
 ) -> None:
     async with house(tmp_path, rude=rude()) as one:
-        assert (await one.call(f"rude__{tool}")).for_model == said
+        seen = Seen(answers=[{}])
+        assert said in (await one.call(f"rude__{tool}", seen)).for_model
+        assert not seen.asked
+
+
+@pytest.mark.req("G040")
+async def test_a_person_is_asked_in_the_middle_of_a_call(tmp_path: Path) -> None:
+    async with house(tmp_path, rude=rude(call_timeout=PATIENCE)) as one:
+        filled = Seen(answers=[{"branch": "main", "push": True}])
+        said = json.loads((await one.call("rude__form", filled)).for_model)
+        assert said == {"action": "accept", "content": {"branch": "main", "push": True}}
+        (form,) = filled.asked
+        assert (form.server, form.message) == ("rude", "Which branch?")
+        assert [each.name for each in form.fields] == ["branch", "push", "size"]
+        refused = Seen(answers=[None])
+        assert '"decline"' in (await one.call("rude__form", refused)).for_model
+        assert '"cancel"' in (await one.call("rude__form")).for_model
+        opened = Seen(answers=[{}])
+        assert '"accept"' in (await one.call("rude__link", opened)).for_model
+        assert opened.asked[0].url == "https://login.example/x"
+
+
+async def test_a_server_asks_no_more_than_ten_times(tmp_path: Path) -> None:
+    async with house(tmp_path, rude=rude(call_timeout=PATIENCE)) as one:
+        seen = Seen()
+        assert "more than 10 times" in (await one.call("rude__ask_on", seen)).for_model
+        assert len(seen.asked) == 10
+
+
+async def test_a_person_may_take_longer_than_a_call(tmp_path: Path) -> None:
+    @dataclass
+    class Slow(Seen):
+        async def ask(self, form: Form) -> Answered | None:
+            await asyncio.sleep(1.5)
+            return await super().ask(form)
+
+    async with house(tmp_path, rude=rude(call_timeout=1)) as one:
+        answer = await one.call("rude__form", Slow(answers=[None]))
+        assert '"decline"' in answer.for_model
 
 
 async def test_a_server_that_floods_is_cut_off(tmp_path: Path) -> None:

@@ -58,7 +58,8 @@ export interface Questions {
   readonly open: readonly Interaction[];
   readonly onDidChange: Event<void>;
   /** Answers a question; the first answer wins, and the result says if this was it. */
-  respond(question: Interaction, answer: Answer): Promise<RespondResult>;
+  /** Has the person fill in its form first, if it has one; without a result they left it open. */
+  respond(question: Pick<Interaction, "interactionId" | "sessionId">, answer: Answer): Promise<RespondResult | undefined>;
   /** Asks the person: this question, or the one that has waited longest. */
   ask(question?: Interaction): Promise<void>;
 }

@@ -9,6 +9,7 @@ from magy_server.api.children import present as child_present
 from magy_server.api.places import directory
 from magy_server.api.service import Service
 from magy_server.api.sessions.resolutions import winner
+from magy_server.api.wire import permissions
 from magy_server.api.wire import sessions as wire
 from magy_server.core.agents.tree import SESSIONS
 from magy_server.core.values import Grant
@@ -42,6 +43,7 @@ class QuestionVerbs:
             reason=params.reason,
             scope=params.scope,
             by=self._client,
+            content=params.content,
         )
         if accepted:
             return wire.RespondResult(accepted=True)
@@ -49,23 +51,23 @@ class QuestionVerbs:
         how = await winner(store, params.session_id, params.interaction_id)
         return wire.RespondResult(accepted=False, winner=how)
 
-    async def grants(self, params: wire.GrantsParams) -> wire.GrantsResult:
+    async def grants(self, params: permissions.GrantsParams) -> permissions.GrantsResult:
         found: Sequence[Grant]
         if params.session_id is not None:
             found = await self._service.grants(params.session_id)
         else:
             found = (await self._service.world.project(directory(params.root or ""))).grants
-        return wire.GrantsResult(
+        return permissions.GrantsResult(
             grants=[
-                wire.GrantInfo(grant_id=g.id, key=g.key, pattern=g.pattern, scope=g.scope)
+                permissions.GrantInfo(grant_id=g.id, key=g.key, pattern=g.pattern, scope=g.scope)
                 for g in found
             ]
         )
 
-    async def withdraw(self, params: wire.WithdrawParams) -> wire.WithdrawResult:
+    async def withdraw(self, params: permissions.WithdrawParams) -> permissions.WithdrawResult:
         if params.session_id is not None:
             withdrawn = await self._service.withdraw(params.session_id, params.grant_id)
         else:
             root = directory(params.root or "")
             withdrawn = await self._service.withdraw_from_project(root, params.grant_id)
-        return wire.WithdrawResult(withdrawn=withdrawn)
+        return permissions.WithdrawResult(withdrawn=withdrawn)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from magy_server.api.wire import children as child
 from magy_server.api.wire import completions as completion
-from magy_server.api.wire import editor, servers
+from magy_server.api.wire import editor, permissions, servers
 from magy_server.api.wire import reviews as review
 from magy_server.api.wire import rewriting as rewrite
 from magy_server.api.wire import sessions as session
@@ -145,11 +145,11 @@ class Verbs:
         "Answer a question; the first answer wins.",
     ]
     permission_list: Annotated[
-        Verb[session.GrantsParams, session.GrantsResult],
+        Verb[permissions.GrantsParams, permissions.GrantsResult],
         "List the remembered permissions of a session and its project, or of a project.",
     ]
     permission_withdraw: Annotated[
-        Verb[session.WithdrawParams, session.WithdrawResult], "Forget one of them."
+        Verb[permissions.WithdrawParams, permissions.WithdrawResult], "Forget one of them."
     ]
     review_list: Annotated[
         Verb[review.ReviewListParams, review.ReviewListResult],

@@ -104,6 +104,12 @@ question:
 | | `session` | also what `remember` names, in this session |
 | | `project` | also what `remember` names, in all sessions of the project |
 
+An MCP server may ask, too, in the middle of a call: the question's `kind` is `form`. The client
+shows `content`, has the person fill in the `fields` of `form` one after the other (`label`, `hint`;
+`default` to begin with), and sends what they said with `allow`, as `content`, by the names of the
+fields. `refuse` tells the server that they do not want to. Without fields it is about the address
+`url`, which the client does not open.
+
 Show `covers` before the person chooses `session` or `project`; where it is empty, offer only
 `once`. A `scope` has no meaning with `refuse`. The first answer wins: a later one gets `accepted:
 false`, and `winner` says how the question was resolved: `allowed`, `refused`, or `closed`, with its
@@ -114,8 +120,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
+from magy_server.api.wire.forms import Form
 from magy_server.api.wire.shapes import Id, Prompt, Prose, RootId, SessionParams, Wire
 
 
@@ -158,7 +165,9 @@ class Interaction(Wire):
     path: list[PathStep] = Field(
         default=[], description="The sessions from the root of the tree to the one that asks"
     )
-    kind: str
+    kind: Literal["permission", "form"] = Field(
+        description="`form`: the call runs, and its MCP server asks for something: see `form`"
+    )
     tool_call_id: str
     title: str = Field(
         description="One line, to show unchanged: `⏎` is a line end, `<U+202E>` a character "
@@ -168,6 +177,10 @@ class Interaction(Wire):
         default=[],
         description="All that would run or change, as the content of a tool call, where the title "
         "does not say it: a person can see it before they answer",
+    )
+    form: Form | None = Field(
+        default=None,
+        description="What is to be filled in; `content` has all of it as text",
     )
     rule: str = Field(description="The rule that made Magy ask")
     remember: list[dict[str, str]] = Field(
@@ -408,44 +421,20 @@ class RespondParams(Wire):
     scope: Literal["once", "session", "project"] = Field(
         default="once", description="See [Questions](#questions)"
     )
-    reason: Prose = Field(default="", max_length=10_000, description="Reaches the model")
+    reason: Prose = Field(
+        default="", max_length=10_000, description="Reaches the model; of a form, nobody"
+    )
+    content: dict[str, bool | int | float | Prose | list[Prose] | None] | None = Field(
+        default=None,
+        description="What was filled in, by field. Texts do for all types: `yes`, `3`, and `a, b` "
+        "where several are chosen; what does not fit is an error that says why, and the question "
+        "stays open",
+    )
 
 
 class RespondResult(Wire):
     accepted: bool = Field(description="false: it was answered before; see `winner`")
     winner: str | None = Field(default=None, description="allowed | refused | closed")
-
-
-class GrantsParams(Wire):
-    """Of a session and its project, or of a project alone: give one of the two."""
-
-    session_id: Id | None = None
-    root: str | None = Field(default=None, description="A workspace root")
-
-    @model_validator(mode="after")
-    def _one(self) -> GrantsParams:
-        if (self.session_id is None) == (self.root is None):
-            raise ValueError("give `sessionId` or `root`, not both")
-        return self
-
-
-class GrantInfo(Wire):
-    grant_id: str
-    key: str
-    pattern: str
-    scope: str = Field(description="project | session | run: until the person prompts again")
-
-
-class GrantsResult(Wire):
-    grants: list[GrantInfo]
-
-
-class WithdrawParams(GrantsParams):
-    grant_id: str
-
-
-class WithdrawResult(Wire):
-    withdrawn: bool
 
 
 class TrustParams(Wire):

@@ -222,6 +222,8 @@ def is_about_agents(asked: Mapping[str, Any]) -> bool:
 
 def _covers(asked: Mapping[str, Any]) -> list[Span]:
     """Returns what a yes may allow besides, or why the question offers no lasting one."""
+    if asked.get("form"):
+        return []
     if not asked["remember"]:
         return [(f"{INDENT}{ONCE}\n", "dim")]
     which = "any yes" if is_about_agents(asked) else "a lasting yes"

@@ -142,8 +142,10 @@ class View:
         return self._dress(self._prose.draft(width, height)) if self._prose else []
 
     def _question(self, asked: Mapping[str, Any], width: int | None) -> list[Span]:
-        """Begins on a line of its own. That of a child names its session."""
-        own = None if "sessionId" in asked else self._calls.get(asked["toolCallId"])
+        """Begins on a line of its own. That of a child names its session; a form is about something
+        else than the call."""
+        apart = "sessionId" in asked or asked.get("form")
+        own = None if apart else self._calls.get(asked["toolCallId"])
         call = own or Call(asked["toolCallId"])
         self._asked[asked["interactionId"]] = (asked, call)
         spans = self._begin("calls", width)

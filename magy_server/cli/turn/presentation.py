@@ -72,7 +72,7 @@ class Shown:
             complain(
                 "refused, because without a terminal there is nobody to ask: "
                 f"{rule.rstrip('.')}. Use an agent that allows it (a file with `extends: build` "
-                "and `permissions`, see docs/howto/agents.md), or --bypass. What a guardrail or a "
-                "hook asks, only a person answers: run it in a terminal."
+                "and `permissions`, see docs/howto/agents.md), or --bypass. What a guardrail, a "
+                "hook or an MCP server asks, only a person answers: run it in a terminal."
             )
         return code

@@ -13,9 +13,10 @@ from magy_server.cli.screen.keyboard import Keyboard
 from magy_server.cli.screen.printers import Printer
 from magy_server.cli.screen.text import Span
 from magy_server.cli.screen.tool_calls import ONCE, is_about_agents
+from magy_server.cli.turn.filling import Filling
 from magy_server.cli.turn.watched_children import WatchedChildren
 from magy_server.core.agents.tree import Stream
-from magy_server.core.errors import MagyError, StoreUnavailable
+from magy_server.core.errors import InvalidRequest, MagyError, StoreUnavailable
 from magy_server.core.events import NOBODY
 from magy_server.core.text.sanitizing import one_line
 from magy_server.core.updates import Update
@@ -66,6 +67,8 @@ class Watch:
         """The question that stands on the screen above the keys."""
         self._refusing = ""
         """The question for whose refusal a reason is being typed."""
+        self._filling: Filling | None = None
+        """What is being filled in."""
         self._wake = asyncio.Event()
         self._children = WatchedChildren(service, self._id, self._wake.set)
         self._cancelling: asyncio.Task[bool] | None = None
@@ -96,8 +99,9 @@ class Watch:
             self._wake.clear()
             if self._broken:
                 raise StoreUnavailable(self._broken)
-            updates = [] if self._refusing else await self._news()
-            moved = () if self._refusing else await self._children.news()
+            typing = self._refusing or self._filling
+            updates = [] if typing else await self._news()
+            moved = () if typing else await self._children.news()
             if updates or moved:
                 since = time.monotonic()
                 await self._printer.below(moved, self._children.working)
@@ -185,7 +189,7 @@ class Watch:
             self._cancelling = asyncio.ensure_future(self._cancel())
 
     async def _cancel(self) -> bool:
-        self._refusing = ""
+        self._refusing, self._filling = "", None
         if self._keyboard:
             self._keyboard.rest()
         cancelled = await self._service.cancel(self._id, None)
@@ -199,6 +203,7 @@ class Watch:
         """One step with the first open question: show it, nobody there, a key, a reason."""
         if not self._questions or self._cancelling:
             self._refusing = self._current = ""
+            self._filling = None
             if self._keyboard:
                 self._keyboard.rest()
             return
@@ -213,6 +218,9 @@ class Watch:
                 self._refusing = ""
                 await self._answer(id, allow=False, reason=reason)
             return
+        if self._filling:
+            await self._fill(self._filling, self._keyboard)
+            return
         self._keyboard.listen("key")
         await self._heard(id, question, self._keyboard)
 
@@ -220,16 +228,24 @@ class Watch:
         """What was typed until it stands there is for another question, or for none."""
         if self._keyboard:
             self._keyboard.rest()
-        self._current, self._refusing = id, ""
+        self._current, self._refusing, self._filling = id, "", None
         await self._printer.question(self._questions[id])
 
     async def _heard(self, id: str, question: Mapping[str, Any], keyboard: Keyboard) -> None:
         while key := keyboard.key():
+            if key == "n" and question.get("form"):
+                await self._answer(id, allow=False)
+                return
             if key == "n":
                 self._refusing = id
                 keyboard.listen("line")
                 return
             scope = KEYS.get(key, "") if keyboard.alone else ""
+            form = question.get("form")
+            if scope == "once" and form and form["fields"]:
+                self._filling = Filling(id, form)
+                keyboard.listen("line")
+                return
             if scope == "once" or (scope and question["remember"]):
                 await self._answer(id, allow=True, scope=scope)
                 return
@@ -239,14 +255,29 @@ class Watch:
             if key == "v":
                 await self._printer.unfold(id)
 
+    async def _fill(self, filling: Filling, keyboard: Keyboard) -> None:
+        """One step with a form: a line for the next field."""
+        line = keyboard.line()
+        if line is None:
+            return
+        if wrong := filling.take(line):
+            await self._printer.say([(f"    {one_line(wrong)}\n", "yellow")])
+        elif filling.done:
+            self._filling = None
+            await self._answer(filling.id, allow=True, content=filling.content)
+        self._wake.set()  # the next line may be there already
+
     def _prompts(self) -> Sequence[str]:
         """What is asked for, in forms that get shorter."""
+        if self._filling:
+            return self._filling.prompts()
         if self._refusing:
             return ("why not? (Enter: no reason) ", "why not? ")
         question = self._questions.get(self._current)
         if question is None or self._cancelling or self._keyboard is None:
             return ("",)
         once = f"until {PROMPT}" if is_about_agents(question) else "once"
+        once = yes_to(question["form"]) if question.get("form") else once
         keys = [("n", "no", "no"), ("y", once, once)]
         if question["remember"]:
             keys.append(("s", "for this session", "session"))
@@ -265,19 +296,35 @@ class Watch:
         await self._answer(id, allow=False, reason=UNATTENDED, by=NOBODY)
 
     async def _answer(
-        self, id: str, *, allow: bool, reason: str = "", scope: Any = "once", by: str = BY
+        self,
+        id: str,
+        *,
+        allow: bool,
+        reason: str = "",
+        scope: Any = "once",
+        by: str = BY,
+        content: Mapping[str, Any] | None = None,
     ) -> None:
-        session = self._questions.pop(id, {}).get("sessionId")
+        question = self._questions.pop(id, {})
+        session = question.get("sessionId")
         self._current = ""
         self._wake.set()  # the next one may be open already
         if self._keyboard:
             self._keyboard.rest()
         try:
             answered = await self._service.answer(
-                session or self._id, id, allow=allow, reason=reason, scope=scope, by=by
+                session or self._id,
+                id,
+                allow=allow,
+                reason=reason,
+                scope=scope,
+                by=by,
+                content=content,
             )
         except MagyError as error:
             await self._printer.say([(f"{error.message}\n", "red")])
+            if isinstance(error, InvalidRequest) and content is not None:
+                self._questions[id] = question
             return
         if session and answered and self._keyboard:  # its log is not shown here
             said = "allowed" if allow else f"refused: {reason}" if reason else "refused"
@@ -289,8 +336,15 @@ def _is_own(question: Mapping[str, Any]) -> bool:
     return "sessionId" not in question
 
 
+def yes_to(form: Mapping[str, Any]) -> str:
+    """What a yes to a form means."""
+    return "fill it in" if form["fields"] else "tell the server that you agree"
+
+
 def help_of(question: Mapping[str, Any], *, folded: bool) -> list[Span]:
     lines = ["n  refuse; you can give the agent a reason", "y  allow this call"]
+    if form := question.get("form"):
+        lines = ["n  refuse; the server is told that you do", f"y  {yes_to(form)}"]
     if is_about_agents(question):
         lines[1] = f"y  allow this agent, and others, until {PROMPT}"
     if grants := " and ".join(question["covers"]):
@@ -298,7 +352,7 @@ def help_of(question: Mapping[str, Any], *, folded: bool) -> list[Span]:
             f"s  allow {grants} until this session ends",
             f"p  allow {grants} in this project, from now on",
         ]
-    else:
+    elif not form:
         lines.append(ONCE)
     lines.append("v  show all of it" if folded else "v  show it once more")
     lines.append("Ctrl-C  stop the whole turn")

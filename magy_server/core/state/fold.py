@@ -118,7 +118,8 @@ def _in_turn(state: State, turn: Turn, event: Event, at: float) -> State:
             return replace(state, turn=turn.judged(event))
         case Asked():
             questions = {**state.questions, event.id: Question(event, at)}
-            return replace(state, turn=turn.asked(event), questions=questions)
+            asked = turn if event.form else turn.asked(event)
+            return replace(state, turn=asked, questions=questions)
         case Answered():
             return _answer(state, turn, event)
         case Started():
@@ -224,6 +225,8 @@ def _answer(state: State, turn: Turn, event: Answered) -> State:
     if question is None:
         return state
     questions = {id: q for id, q in state.questions.items() if id != event.id}
+    if question.asked.form:  # the call runs already
+        return replace(state, questions=questions)
     return replace(state, turn=turn.answered(question.asked.call, event), questions=questions)
 
 

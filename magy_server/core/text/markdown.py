@@ -22,6 +22,7 @@ from magy_server.core.events import (
     Prompted,
     Replied,
 )
+from magy_server.core.mcp.forms import told
 from magy_server.core.reviews.review_events import Noted, Restored
 from magy_server.core.text.sanitizing import harmless, one_line, visible
 from magy_server.core.values import Call, Embedded, Facts, Hash, Image, Link, Text, Thinking
@@ -89,13 +90,17 @@ class Markdown:
             case Asked() as asked:
                 yield f"> **Asked:** {escaped(asked.title)} ({escaped(asked.rule)})"
                 facts = self._facts.get(asked.call)
-                if facts and facts.preview and facts.preview in texts:
+                if asked.form:
+                    yield fenced(told(asked.form))
+                elif facts and facts.preview and facts.preview in texts:
                     self._asked.add(facts.preview)
                     language = "" if facts.code else "diff"
                     yield fenced(visible(texts[facts.preview]), language)
             case Answered() as answered:
                 reason = f": {escaped(answered.reason)}" if answered.reason else ""
-                yield f"> **{'Allowed' if answered.allow else 'Refused'}**{reason}"
+                named = ", ".join(answered.content or ())
+                filled = f" (filled in: {escaped(named)})" if named else ""
+                yield f"> **{'Allowed' if answered.allow else 'Refused'}**{filled}{reason}"
             case Finished() as finished:
                 yield from self._finished(finished, texts)
             case Planned() as planned:

@@ -34,7 +34,14 @@ class Answer:
 
 
 REFUSE, ONCE, SESSION = "Refuse", "Allow once", "Allow for this session"
-ANSWERS = {REFUSE: Answer(False), ONCE: Answer(True), SESSION: Answer(True, "session")}
+AGREE = "Agree"
+ANSWERS = {
+    REFUSE: Answer(False),
+    ONCE: Answer(True),
+    SESSION: Answer(True, "session"),
+    AGREE: Answer(True),
+}
+NO_FORMS = "This editor cannot fill in forms: refuse, or answer in another client of Magy."
 
 
 class PlainQuestions:
@@ -48,6 +55,8 @@ class PlainQuestions:
         """`who` asks, where that is not plain. None: it was dismissed."""
         message, cut = _message(question, who)
         actions = [REFUSE, ONCE]
+        if question.form:
+            actions = [REFUSE] if question.form.fields else [REFUSE, AGREE]
         if question.covers:
             actions.append(SESSION)
         if cut:
@@ -82,6 +91,8 @@ def _message(question: wire.Interaction, who: str) -> tuple[str, bool]:
             lines.append(shown)
         cut = cut or part["type"] == "diff" or len(text.strip()) > LINE
     lines.append(f"({question.rule})")
+    if question.form and question.form.fields:
+        lines.append(NO_FORMS)
     if question.covers:
         covers = ", ".join(question.covers)
         cut = cut or len(covers) > COVERS

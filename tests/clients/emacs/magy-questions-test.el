@@ -263,6 +263,66 @@ ANSWERS are typed, a character after the other; the last may be quit."
                                        " explore: Lines, explore: Look\n")
                                (car asked)))))))
 
+;;;; Forms of MCP servers
+
+(defconst magy-test-form
+  (list :interactionId "ask-1" :kind "form" :toolCallId "1.0" :remember [] :covers []
+        :title "The MCP server shop asks: Which release?" :rule "shop asks for it"
+        :form (list :server "shop" :message "Which release?" :url ""
+                    :fields
+                    (vector (list :name "branch" :label "Branch [branch]" :hint "text" :type "string"
+                                  :required t :default "main" :many :json-false :choices [])
+                            (list :name "push" :label "push" :hint "yes or no" :type "boolean"
+                                  :required :json-false :default :json-false :many :json-false
+                                  :choices [])
+                            (list :name "size" :label "size" :hint "one of these" :type "string"
+                                  :required t :default "s" :many :json-false
+                                  :choices [(:value "s" :name "small") (:value "m" :name "")])
+                            (list :name "note" :label "note" :hint "text" :type "string"
+                                  :required :json-false :default nil :many :json-false
+                                  :choices [])))
+        :content (vector (list :type "content"
+                               :content (list :type "text" :text "Which release?\n\nall fields"))))
+  "A question of an MCP server.")
+
+(ert-deftest magy-form-is-filled-in-field-by-field ()
+  :tags '(G022)
+  (magy-test-with (magy-test-asking-for magy-test-form)
+    (magy-prompt "go")
+    (magy-test-see "? The MCP server shop asks: Which release?  (asked by build)\nWhich release?\n\nall fields\n    asked because: ")
+    (magy-test-see "[n] refuse  [y] fill it in\n")
+    (let (asked prompts)
+      (cl-letf (((symbol-function 'read-char-choice)
+                 (lambda (prompt &rest _) (setq asked prompt) ?y))
+                ((symbol-function 'read-string)
+                 (lambda (prompt &optional initial)
+                   (push (cons prompt initial) prompts)
+                   (if (string-prefix-p "4/4" prompt) "" "release-7")))
+                ((symbol-function 'completing-read)
+                 (lambda (prompt table &optional _predicate _match _initial _hist default)
+                   (push (cons prompt default) prompts)
+                   (car (car table)))))
+        (magy-answer))
+      (should (string-search "(n) refuse, (y) fill it in" asked))
+      (should-not (string-search "no lasting yes" asked))
+      (should (equal '(("1/4 Branch [branch] (text): " . "main")
+                       ("2/4 push (yes or no, may be left out): " . "no")
+                       ("3/4 size (one of these): " . "s (small)")
+                       ("4/4 note (text, may be left out): "))
+                     (nreverse prompts))))
+    (let ((params (magy-test-params "magy/interaction/respond")))
+      (should (equal "allow" (plist-get params :outcome)))
+      (should (equal '(:branch "release-7" :push "yes" :size "s") (plist-get params :content))))))
+
+(ert-deftest magy-form-is-refused-without-a-reason ()
+  (magy-test-with (magy-test-asking-for magy-test-form)
+    (magy-prompt "go")
+    (magy-test-see "fill it in")
+    (magy-test-prompted-for asked '(?n)
+      (let ((params (magy-test-params "magy/interaction/respond")))
+        (should (equal "refuse" (plist-get params :outcome)))
+        (should-not (plist-get params :content))))))
+
 (provide 'magy-questions-test)
 
 ;;; magy-questions-test.el ends here

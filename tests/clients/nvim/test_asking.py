@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.clients.nvim.conftest import Start
 from tests.clients.shop import PRICES, TYPED, edit, script
+from tests.mcp.test_servers import HERE
 
 STATUS = "return require('magy').status()"
 COMMAND = "printf one\nprintf two\nprintf three\nprintf four\nprintf five\nrm -rf build"
@@ -253,3 +255,44 @@ def test_a_server_that_hangs_is_said_and_restarted(start: Start) -> None:
         nvim.until_seen("the server does not answer")
         nvim.command("Magy restart")
         nvim.until_seen("Second.", "○ idle")
+
+
+FORM = 'call: call_tool {"name": "mcp__rude__form"}\n---\ntext: Over.\n'
+COUNTED = """
+_G.ended = 0
+vim.api.nvim_create_autocmd("User", { pattern = "MagyTurnEnded", callback = function()
+  _G.ended = _G.ended + 1
+end })
+"""
+ASKED = """
+_G.prompts = {}
+vim.ui.input = function(options, done) table.insert(_G.prompts, options.prompt); done('main') end
+vim.ui.select = function(list, options, done)
+  table.insert(_G.prompts, options.prompt)
+  done(list[1])
+end
+"""
+
+
+@pytest.mark.req("F009", "G022")
+def test_a_form_of_an_mcp_server_is_filled_in_field_by_field(start: Start) -> None:
+    server = json.dumps(str(HERE / "rude_server.py"))
+    rude = f"[mcp.rude]\ncommand = {json.dumps(sys.executable)}\nargs = [{server}]\n"
+    settings = f'[permission]\nmcp__rude = "allow"\n{rude}'
+    turns = "\n".join(f"prompt: go{n}.\n{FORM}" for n in range(40))
+    with start(turns, "prices.py", settings=settings) as nvim:
+        nvim.lua(COUNTED)
+        for turn in range(40):  # a slow machine may not have connected in the first ones
+            nvim.command(f"Magy ask go{turn}.")
+            nvim.until_lua(f"return require('magy').status().questions > 0 or _G.ended > {turn}")
+            if nvim.lua(STATUS)["questions"]:
+                break
+        nvim.until_seen("The MCP server rude asks: Which branch?", "size (one of these")
+        nvim.lua(ASKED)
+        nvim.command("Magy allow")
+        nvim.until_lua("return require('magy').status().questions == 0")
+        assert nvim.lua("return _G.prompts") == [
+            "branch (text): ",
+            "push (yes or no, may be left out): ",
+            "size (one of these, may be left out): ",
+        ]

@@ -286,13 +286,20 @@ function M.leave()
   M.update()
 end
 
-local function respond(project, question, outcome, scope, reason)
+local function respond(project, question, outcome, scope, reason, content)
+  local form = questions.form(question)
+  if form and outcome == "allow" and not content then
+    return require("magy.form").fill(form, function(filled)
+      respond(project, question, outcome, scope, reason, filled)
+    end)
+  end
   local params = {
     interactionId = question.interactionId,
     sessionId = question.sessionId,
     outcome = outcome,
     scope = scope,
     reason = reason,
+    content = content and next(content) and content or nil,
   }
   connection.ask(project, "magy/interaction/respond", params, function(result)
     if not result.accepted then
@@ -307,6 +314,10 @@ local function respond(project, question, outcome, scope, reason)
 end
 
 local function refuse(project, question)
+  if questions.form(question) then
+    respond(project, question, "refuse", "once", "")
+    return is_focused() and M.leave()
+  end
   vim.ui.input({ prompt = "Refuse; why (may stay empty): " }, function(reason)
     if reason then
       respond(project, question, "refuse", "once", reason)

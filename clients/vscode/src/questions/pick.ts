@@ -70,9 +70,9 @@ async function confirmed(question: Interaction): Promise<boolean> {
 
 async function send(question: Interaction, questions: Questions, answer: Answer | undefined): Promise<void> {
   if (!answer) return;
-  const { accepted, winner } = await questions.respond(question, answer);
-  if (!accepted) {
-    void vscode.window.showInformationMessage(`The question was resolved before: ${winner ?? "closed"}.`);
+  const result = await questions.respond(question, answer);
+  if (result && !result.accepted) {
+    void vscode.window.showInformationMessage(`The question was resolved before: ${result.winner ?? "closed"}.`);
   }
 }
 

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import type { Connection } from "../connection";
 import type { Answer, Questions } from "../magy";
 import type { Interaction, InteractionChanged, RespondResult } from "../wire/generated";
+import { fillIn } from "./form";
 
 /** The open questions of this window's folders, the one that has waited longest first. */
 export class OpenQuestions implements Questions, vscode.Disposable {
@@ -28,9 +29,13 @@ export class OpenQuestions implements Questions, vscode.Disposable {
     return [...this.questions.values()];
   }
 
-  respond(question: Interaction, answer: Answer): Promise<RespondResult> {
+  async respond(question: Pick<Interaction, "interactionId" | "sessionId">, answer: Answer): Promise<RespondResult | undefined> {
     const { interactionId, sessionId } = question;
-    return this.connection.request("magy/interaction/respond", { interactionId, sessionId, ...answer });
+    const form = answer.outcome === "allow" ? this.questions.get(interactionId)?.form : undefined;
+    const content = form ? await fillIn(form) : undefined;
+    if (form && !content) return undefined;
+    const filled = content && Object.keys(content).length ? { content } : {};
+    return this.connection.request("magy/interaction/respond", { interactionId, sessionId, ...answer, ...filled });
   }
 
   async ask(question: Interaction | undefined = this.open[0]): Promise<void> {

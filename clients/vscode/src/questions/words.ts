@@ -1,5 +1,5 @@
 import type { Answer } from "../magy";
-import type { Interaction } from "../wire/generated";
+import type { Form, Interaction } from "../wire/generated";
 
 /** An answer that can be chosen; without `answer`, `does` says what is done instead. */
 export interface Choice {
@@ -12,6 +12,13 @@ export interface Choice {
 /** Characters of what an answer covers that fit into one line. */
 const LINE = 90;
 
+const REASON: Choice = { label: "$(x) Refuse, and say why…", answer: { outcome: "refuse" }, does: "reason" };
+
+/** What a yes to a form of an MCP server means. */
+export function yesTo(form: Form): string {
+  return form.fields.length ? "Fill it in…" : "Agree";
+}
+
 /** The answers to a question. The first never allows. */
 export function choices(question: Interaction): Choice[] {
   const covers = question.covers.join(", ");
@@ -21,9 +28,9 @@ export function choices(question: Interaction): Choice[] {
       ? { label: "$(eye) Look at all of it first", does: "look" }
       : { label: "$(dash) Leave it open", does: "leave" },
     { label: "$(x) Refuse", answer: { outcome: "refuse" }, does: "answer" },
-    { label: "$(x) Refuse, and say why…", answer: { outcome: "refuse" }, does: "reason" },
+    ...(question.form ? [] : [REASON]),
     {
-      label: until ? "$(check) Allow until your next prompt" : "$(check) Allow once",
+      label: question.form ? `$(edit) ${yesTo(question.form)}` : until ? "$(check) Allow until your next prompt" : "$(check) Allow once",
       answer: { outcome: "allow", scope: "once" },
       does: "answer",
     },
@@ -46,7 +53,7 @@ export function whoAsks(question: Interaction): string {
 
 /** Why the question is asked, below its title. */
 export function why(question: Interaction): string {
-  const none = question.covers.length ? "" : " It can be allowed this once only.";
+  const none = question.covers.length || question.form ? "" : " It can be allowed this once only.";
   return `${whoAsks(question)} asks, because of the rule ${question.rule}.${none}`;
 }
 
@@ -58,8 +65,10 @@ export function wholeOf(question: Interaction): string {
   const covers = question.covers.map((one) => `    ${one}`).join("\n");
   const remembered = covers
     ? `“For this session” and “for this project” would allow:\n\n${covers}`
-    : "It can be allowed this once only.";
-  const parts = ["# Magy asks", fenced(question.title, ""), ...shown, why(question), remembered];
+    : question.form
+      ? ""
+      : "It can be allowed this once only.";
+  const parts = ["# Magy asks", fenced(question.title, ""), ...shown, why(question), remembered].filter(Boolean);
   return `${parts.join("\n\n")}\n`;
 }
 

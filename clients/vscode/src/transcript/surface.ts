@@ -7,7 +7,7 @@ import { closeChild, listChildren, waitFor } from "../sessions/children";
 import { childName, rootOf, works } from "../sessions/rows";
 import { activeFolder, folderName } from "../sessions/service";
 import { firstLine } from "../sessions/summary";
-import type { AnyUpdate, Child, Interaction, SubscribeResult } from "../wire/generated";
+import type { AnyUpdate, Child, SubscribeResult } from "../wire/generated";
 import { applyCode, copyCode, insertCode } from "./codeblocks";
 import { completions } from "./completion";
 import { PromptContext } from "./context";
@@ -355,8 +355,8 @@ export class Surface implements vscode.Disposable {
 
   private async answer(message: Extract<FromPage, { type: "answer" }>): Promise<void> {
     const { interactionId, sessionId, outcome, scope, reason } = message;
-    const question = { interactionId, sessionId } as Interaction;
-    const result = await this.holder.magy.questions.respond(question, { outcome, scope, reason });
+    const result = await this.holder.magy.questions.respond({ interactionId, sessionId }, { outcome, scope, reason });
+    if (!result) return;
     if (result.accepted) this.tell({ type: "answered", interactionId, outcome, scope, reason });
     else this.tell({ type: "say", message: `This was ${result.winner ?? "answered"} before` });
   }

@@ -789,6 +789,43 @@ export interface ForkParams {
   seq?: number | null;
 }
 
+export interface Form {
+  /** The MCP server that asks */
+  server: string;
+  message: string;
+  fields: FormField[];
+  /** An address that the person is to open, if they want to; no client opens it */
+  url: string;
+}
+
+export interface FormChoice {
+  value: string;
+  /** What a person reads instead; empty: the value */
+  name: string;
+}
+
+export interface FormField {
+  name: string;
+  /** Its name and its title, to be shown */
+  label: string;
+  /** What it takes, in words: `a whole number, 1 to 10` */
+  hint: string;
+  type: "string" | "number" | "integer" | "boolean";
+  title: string;
+  about: string;
+  required: boolean;
+  /** What to begin with */
+  default: boolean | number | string | string[] | null;
+  /** If any: its value is one of these */
+  choices: FormChoice[];
+  /** Its value is a list of some of the choices */
+  many: boolean;
+  /** The least number, characters of a text, or choices */
+  low: number | null;
+  high: number | null;
+  format: "" | "email" | "uri" | "date" | "date-time";
+}
+
 /** Where to begin: after the entry `seq`, which the client has, or else with the last `tail` turns. */
 export interface From {
   seq?: number | null;
@@ -864,12 +901,15 @@ export interface Interaction {
   parentSessionId: string | null;
   /** The sessions from the root of the tree to the one that asks */
   path: PathStep[];
-  kind: string;
+  /** `form`: the call runs, and its MCP server asks for something: see `form` */
+  kind: "permission" | "form";
   toolCallId: string;
   /** One line, to show unchanged: `⏎` is a line end, `<U+202E>` a character that does not show, `… (+812 characters, 9 lines) …` what is left out in the middle */
   title: string;
   /** All that would run or change, as the content of a tool call, where the title does not say it: a person can see it before they answer */
   content: (Output | Diff)[];
+  /** What is to be filled in; `content` has all of it as text */
+  form: Form | null;
   /** The rule that made Magy ask */
   rule: string;
   /** What "session" and "project" would allow: {key, pattern}; none: not offered */
@@ -1262,8 +1302,10 @@ export interface RespondParams {
   outcome: "allow" | "refuse";
   /** See [Questions](#questions) */
   scope?: "once" | "session" | "project";
-  /** Reaches the model */
+  /** Reaches the model; of a form, nobody */
   reason?: string;
+  /** What was filled in, by field. Texts do for all types: `yes`, `3`, and `a, b` where several are chosen; what does not fit is an error that says why, and the question stays open */
+  content?: Record<string, boolean | number | string | string[] | null> | null;
 }
 
 export interface RespondResult {

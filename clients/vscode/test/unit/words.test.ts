@@ -13,6 +13,7 @@ function question(more: Partial<Interaction> = {}): Interaction {
     toolCallId: "4.0",
     title: "Run rm -rf build",
     content: [],
+    form: null,
     rule: "agent build: bash `*` -> ask",
     remember: [{ key: "bash", pattern: "rm -rf build" }],
     covers: ["bash `rm -rf build`"],
@@ -29,6 +30,17 @@ test("the first choice never allows, and neither do the two after it", () => {
     assert.equal(first[0]?.answer, undefined);
     assert.equal(first[0]?.does, content.length ? "look" : "leave");
   }
+});
+
+test("a form is filled in or refused, for nothing longer", () => {
+  const field = { name: "x", label: "x", hint: "text", type: "string" as const, title: "", about: "", required: true, default: null };
+  const form = { server: "shop", message: "Which?", url: "", fields: [{ ...field, choices: [], many: false, low: null, high: null, format: "" as const }] };
+  const asked = question({ kind: "form", form, covers: [], remember: [] });
+  const labels = (one: Interaction) => choices(one).map(({ label }) => label);
+  assert.deepEqual(labels(asked), ["$(dash) Leave it open", "$(x) Refuse", "$(edit) Fill it in…"]);
+  const link = { ...asked, form: { ...form, fields: [], url: "https://a.example" } };
+  assert.equal(labels(link).at(-1), "$(edit) Agree");
+  assert.doesNotMatch(why(asked) + wholeOf(asked), /this once only/);
 });
 
 test("what cannot be said narrowly is not offered for longer", () => {

@@ -98,7 +98,8 @@ export interface Choice {
 
 /** The answers; the first refuses. What cannot be said narrowly is not remembered. */
 export function choices(question: Question): Choice[] {
-  const once = spawns(question) ? "Allow until your next prompt" : "Allow once";
+  const form = question.form && (question.form.fields.length ? "Fill it in…" : "Agree");
+  const once = form ?? (spawns(question) ? "Allow until your next prompt" : "Allow once");
   const list: Choice[] = [
     { label: "Refuse", outcome: "refuse", scope: "once" },
     { label: once, outcome: "allow", scope: "once" },

@@ -97,6 +97,7 @@ function choiceButton(shown: Shown, choice: Choice, give: (choice: Choice) => vo
 /** What an answer for the session or the project would allow besides. */
 function allows(shown: Shown, block: Block, question: Question): Child {
   const lines = covers(shown.t, question);
+  if (question.form) return undefined;
   if (!question.remember?.length) return h("div", { class: "covers" }, `${extent(block.data)}.`);
   if (lines.length === 0) return undefined;
   const first = lines.length > MOST + 1 ? lines.slice(0, MOST) : lines;

@@ -162,10 +162,18 @@ function M.covers(t, question)
   return vim.list_extend(all, others)
 end
 
+--- Returns what an MCP server wants to have filled in, or nil.
+function M.form(question)
+  return type(question.form) == "table" and question.form or nil
+end
+
 --- Returns the answers, {label, key, outcome, scope} each; the first refuses. What cannot be said
 --- narrowly is not remembered.
 function M.choices(question)
   local once = M.spawns(question) and "allow until your next prompt" or "allow once"
+  if M.form(question) then
+    once = #M.form(question).fields > 0 and "fill it in" or "agree"
+  end
   local list = {
     { label = "refuse", key = "n", outcome = "refuse", scope = "once" },
     { label = once, key = "y", outcome = "allow", scope = "once" },

@@ -109,6 +109,9 @@ end
 
 --- Returns what a yes that lasts would allow, as a line.
 function M.extent(t, question)
+  if questions.form(question) then
+    return "The answer goes to the server " .. question.form.server
+  end
   if #(question.remember or {}) == 0 then
     return "No lasting yes: Magy cannot tell what it would allow"
   end
