@@ -40,9 +40,9 @@ EDITOR_KEYS = ("editor", "emacs_eval")
 """The keys of the tools that ask the editor: for what it knows, and to run code in it."""
 _RANK: Mapping[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 _FILES = ("read", "write")
-_WIDER: Mapping[str, str] = {"write": "edit", "git": "bash"}
+_WIDER: Mapping[str, str] = {"write": "edit", "git": "bash", "http": "net", "github": "net"}
 """Where the rules are for what a key's own do not say: who says nothing about whole files means
-them when files are changed, and git's commands when tools run them."""
+them when files are changed, git's commands when tools run them, and the network."""
 _UNMATCHED = Decision(action="ask", rule="nothing matches: ask")
 
 
@@ -148,6 +148,8 @@ def proposals(facts: Facts, key: str) -> tuple[Grant, ...]:
     for resource in facts.resources:
         if resource.kind == "agent":
             grant = _grant(key, _class(resource))
+        elif key == "http":
+            grant = _grant(key, _host(resource.subject))
         elif resource.kind not in _FILES:
             grant = _grant(key, _prefix(resource) if resource.kind == "exec" else None, resource)
         elif key in ("read", "edit", "write"):
@@ -444,6 +446,14 @@ def _class(resource: Resource) -> str:
     """Returns the pattern for what is done with an agent, whichever agent it is."""
     what, space, _ = resource.subject.partition(" ")
     return literal(what) + (" *" if space else "")
+
+
+def _host(subject: str) -> str:
+    """Returns the pattern for all requests of this method to this host."""
+    before, scheme, rest = subject.rpartition("://")
+    if not scheme:
+        return literal(subject)
+    return literal(f"{before}{scheme}{rest.partition('/')[0]}/") + "*"
 
 
 def _prefix(resource: Resource) -> str | None:

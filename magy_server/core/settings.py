@@ -158,6 +158,16 @@ class EditSettings(Given):
     )
 
 
+def _host(text: str) -> str:
+    """Returns an entry of the list of hosts as it is. Raises ValueError for an address."""
+    if not text.strip() or set(text) & set("/ @?#"):
+        host = text.partition("://")[2] or text
+        meant = host.strip().split("/")[0].rpartition("@")[2]
+        hint = f"; write {meant!r}" if meant else ""
+        raise ValueError(f"a host is written without scheme and path{hint}")
+    return text
+
+
 class ToolSettings(Given):
     bash_timeout: Annotated[float, Field(gt=0)] = Field(
         default=30.0, description="The time limit in seconds of a command that sets none itself."
@@ -183,6 +193,15 @@ class ToolSettings(Given):
         description="The search page that `web_search` asks; it must answer like DuckDuckGo's "
         "HTML page.",
     )
+    http_hosts: list[Annotated[str, AfterValidator(_host)]] = Field(
+        default=[],
+        description="The hosts that `http_request` may reach, as in `sandbox.hosts`; empty: any. "
+        "What it asks of them is judged all the same.",
+    )
+    github_url: str = Field(
+        default="https://api.github.com",
+        description="The API that the tool `github` speaks with; it gets your token.",
+    )
 
 
 class SandboxLimits(Given):
@@ -196,16 +215,6 @@ class SandboxLimits(Given):
     file_mb: Annotated[int, Field(ge=0)] = Field(
         default=16_384, description="The size of each file that it writes, in MB."
     )
-
-
-def _host(text: str) -> str:
-    """Returns an entry of the list of hosts as it is. Raises ValueError for an address."""
-    if not text.strip() or set(text) & set("/ @?#"):
-        host = text.partition("://")[2] or text
-        meant = host.strip().split("/")[0].rpartition("@")[2]
-        hint = f"; write {meant!r}" if meant else ""
-        raise ValueError(f"a host is written without scheme and path{hint}")
-    return text
 
 
 class SandboxSettings(Given):

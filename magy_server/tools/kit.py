@@ -22,6 +22,8 @@ from magy_server.tools.search.search_tools import search_tools
 from magy_server.tools.seldom_tools import call_tool, find_tools
 from magy_server.tools.shell.processes import Processes
 from magy_server.tools.shell.shell_tools import shell_tools
+from magy_server.tools.web.github_tool import github_tool
+from magy_server.tools.web.http_tool import http_tool
 from magy_server.tools.web.web_tools import web_tools
 
 
@@ -45,6 +47,8 @@ def make_tools(
         *shell_tools(processes, options.bash_timeout, asks_for_network=asks_for_network),
         *git_tools(processes),
         *web_tools(options.search_url),
+        http_tool(options.http_hosts),
+        github_tool(options.github_url),
         *KNOWLEDGE_TOOLS,
         emacs_eval,
         update_plan,

@@ -6,7 +6,7 @@ import pytest
 
 from magy_server.core.permit import Rule, Ruleset, decide, proposals
 from magy_server.core.shell.remembered_commands import _KINDS, remembered_words
-from magy_server.core.values import Grant
+from magy_server.core.values import Facts, Grant, Resource
 
 from .rules import command
 
@@ -310,3 +310,34 @@ def test_long_lines_are_looked_at_in_time() -> None:
     for word in ("-m ", "-", "a ", "=" * 100 + " ", "a:" * 3000 + " ", "-m " + "m" * 3000 + " "):
         remembered_words(tuple(("git commit -m x " + word * 3000).split()))
         remembered_words(tuple(("go test -run x " + word * 3000).split()))
+
+
+@pytest.mark.parametrize(
+    ("asked", "later", "covered"),
+    [
+        ("POST https://api.example.com/a?b", "POST https://api.example.com/c", True),
+        ("POST https://api.example.com/a", "DELETE https://api.example.com/a", False),
+        ("POST https://api.example.com/a", "POST https://api.example.com.evil.org/a", False),
+        ("https://api.example.com/a", "https://api.example.com:8443/a", False),
+        ("https://api.example.com/a", "http://api.example.com/a", False),
+        ("private network: a", "private network: a", True),
+        ("private network: a", "private network: a/b", False),
+    ],
+)
+def test_an_answer_about_a_request_is_for_its_method_and_host(
+    asked: str, later: str, covered: bool
+) -> None:
+    def facts(subject: str) -> Facts:
+        return Facts(resources=(Resource(kind="net", subject=subject),))
+
+    grants = proposals(facts(asked), "http")
+    found = decide(facts(later), "http", "net", [], grants)
+    assert found.action == ("allow" if covered else "ask")
+
+
+@pytest.mark.parametrize("key", ["http", "github"])
+def test_rules_for_the_network_hold_for_requests(key: str) -> None:
+    deny = (Rule(pattern="https://bad.example/*", action="deny"),)
+    rules = Ruleset(source="a", keys={"net": deny})
+    facts = Facts(resources=(Resource(kind="net", subject="https://bad.example/x"),))
+    assert decide(facts, key, "net", [rules]).action == "deny"

@@ -1,5 +1,5 @@
-"""This module reads the web with GET: it finds the address that a URL leads to, and takes a bounded
-look at what is there.
+"""This module speaks HTTP: it finds the address that a URL leads to, sends one request, and takes a
+bounded look at the answer.
 
 A name is resolved once; what it leads to is checked, and the connection is made to that very
 address, so that a name which changes its mind (DNS rebinding) gains nothing. TLS certificates are
@@ -18,7 +18,8 @@ import ipaddress
 import re
 import socket
 import zlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,16 @@ async def look_up(name: str, port: int) -> Sequence[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A request besides its URL. Redirects of methods that may change something are not
+    followed."""
+
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Fetched:
     """What is at `url`, after redirects. `kind` is the media type in small letters, "" when the
     server named none; `size` the announced one in bytes. Of a kind that `wanted` does not want
@@ -76,6 +87,7 @@ class Fetched:
     size: int | None
     body: bytes
     cut: bool
+    headers: Sequence[tuple[str, str]] = ()
 
 
 class Web:
@@ -92,11 +104,23 @@ class Web:
 
         Raises ToolError: also for a redirect to another server, naming it.
         """
+        return await self.send(url, Asked(), private=private, wanted=wanted)
+
+    async def send(
+        self,
+        url: str,
+        asked: Asked,
+        *,
+        private: bool,
+        wanted: Callable[[str], bool] = lambda kind: True,
+    ) -> Fetched:
+        """Sends any request; the rest is as with `get`."""
         import httpx2
 
         try:
             async with asyncio.timeout(TOTAL_TIME):
-                return await self._follow(await asyncio.to_thread(target, url), private, wanted)
+                at = await asyncio.to_thread(target, url)
+                return await self._follow(at, asked, private, wanted)
         except TimeoutError:
             raise ToolError(f"{url} did not answer completely in {TOTAL_TIME:.0f} s.") from None
         except httpx2.TimeoutException as error:
@@ -113,17 +137,17 @@ class Web:
             why = str(error) or type(error).__name__
             raise ToolError(f"{url} could not be fetched: {why[:300]}.") from None
 
-    async def _follow(self, start: Target, private: bool, wanted: Callable[[str], bool]) -> Fetched:
+    async def _follow(
+        self, start: Target, asked: Asked, private: bool, wanted: Callable[[str], bool]
+    ) -> Fetched:
         at = start
         proxy = await asyncio.to_thread(_proxy, at)
         addresses = await self._addresses(at, private, proxied=proxy is not None)
         async with await asyncio.to_thread(_client, proxy) as client:
             for _ in range(REDIRECTS + 1):
-                response = await _send(client, at, () if proxy else addresses)
+                response = await _send(client, at, asked, () if proxy else addresses)
                 try:
-                    if "location" not in response.headers or response.status_code not in (
-                        301, 302, 303, 307, 308,
-                    ):  # fmt: skip
+                    if not _leads_on(asked, response):
                         return await _fetched(at, response, wanted)
                     at = await asyncio.to_thread(_redirected, at, response.headers["location"])
                 finally:
@@ -182,7 +206,15 @@ def _client(proxy: str | None) -> AsyncClient:
     )  # fmt: skip
 
 
-async def _send(client: AsyncClient, at: Target, addresses: Sequence[str]) -> Response:
+def _leads_on(asked: Asked, response: Response) -> bool:
+    codes = (301, 302, 303, 307, 308)
+    moved = "location" in response.headers and response.status_code in codes
+    return moved and asked.method in ("GET", "HEAD")
+
+
+async def _send(
+    client: AsyncClient, at: Target, asked: Asked, addresses: Sequence[str]
+) -> Response:
     """Without addresses, to the name."""
     import httpx2
 
@@ -190,9 +222,10 @@ async def _send(client: AsyncClient, at: Target, addresses: Sequence[str]) -> Re
     refused: httpx2.HTTPError | None = None
     for address in addresses or [at.host]:
         request = client.build_request(
-            "GET",
+            asked.method,
             url.copy_with(host=address),
-            headers={"host": url.netloc.decode("ascii")},
+            headers={**asked.headers, "host": url.netloc.decode("ascii")},
+            content=asked.body,
             extensions={"sni_hostname": at.host},
         )
         try:
@@ -216,7 +249,7 @@ def _redirected(at: Target, location: str) -> Target:
     if not at.same_place(new):
         raise ToolError(
             f"{at.url} redirects to another server: {new.url}\nNothing was fetched from there. "
-            "Call web_fetch with that URL if it is what you want."
+            "Call again with that URL if it is what you want."
         )
     return new
 
@@ -238,6 +271,7 @@ async def _fetched(at: Target, response: Response, wanted: Callable[[str], bool]
         size=int(length) if length.isascii() and length.isdigit() else None,
         body=body,
         cut=cut,
+        headers=tuple(response.headers.multi_items()),
     )
 
 
