@@ -115,7 +115,7 @@ class Connection:
         """The open connection. Raises ToolError: there is none, and why."""
         before = self._failures
         if self._link is None:
-            await _sdk()  # what it takes to import that is no fault of the server
+            await sdk()  # what it takes to import that is no fault of the server
         until = time.monotonic() + self.server.start_timeout
         while self._link is None:
             self.want()
@@ -232,8 +232,8 @@ class Connection:
         except TimeoutError:
             problem = f"it has not answered within {self.server.start_timeout:g} seconds"
         except Exception as error:
-            sdk = await _sdk()
-            problem = self.clean(sdk.said(error))
+            module = await sdk()
+            problem = self.clean(module.said(error))
         if self._answered:
             self._log(problem)
             return ""
@@ -241,7 +241,7 @@ class Connection:
         return problem
 
     async def _connected(self) -> str:
-        await _sdk()  # what follows imports it
+        await sdk()  # what follows imports it
         notices = Notices(self._log, self._stale.set)
         seconds = self.server.start_timeout
         async with asyncio.timeout(seconds) as limit, self._opened(notices) as link:
@@ -333,7 +333,7 @@ def _linked(
     return linked(name, reach, programs, notices)
 
 
-async def _sdk() -> Any:
+async def sdk() -> Any:
     """The module that knows the SDK: it takes long to import."""
     return await asyncio.to_thread(importlib.import_module, "magy_server.mcp.sdk_link")
 

@@ -7,6 +7,7 @@ import asyncio
 import base64
 import binascii
 import json
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
@@ -51,6 +52,8 @@ async def linked(
     name: str, reach: Reach, programs: Programs, notices: Notices
 ) -> AsyncIterator[SdkLink]:
     """An open connection. Raises LinkError, or what the SDK and the network raise; see `why`."""
+    # What the SDK has to say goes to nobody: what matters of it comes as an error, too.
+    logging.getLogger("mcp").setLevel(logging.CRITICAL + 1)
     over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     try:
         async with (

@@ -78,12 +78,18 @@ class Servers:
         return tools
 
     async def gathered(self, root: str | None) -> Mapping[str, Tool]:
-        now = time.monotonic()
         connections = self._of(root)
         for one in connections:
             one.want()
+        before = time.monotonic()
+        if connections:
+            from magy_server.mcp.connection import sdk
+
+            await sdk()
+        now = time.monotonic()
         for one in connections:
-            begun = one.began if one.condition == "connecting" else now
+            # What the import took is no fault of the server.
+            begun = one.began + now - before if one.condition == "connecting" else now
             await one.settled(begun + PATIENCE)
         return self.there(root)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from magy_server.cli.screen.text import ASCII, UNICODE, Span, plain
+from magy_server.cli.screen.text import ASCII, UNICODE, Span, plain, width_of
 from magy_server.cli.screen.updates_view import View
 from magy_server.core.events import (
     Answered,
@@ -312,3 +312,13 @@ def test_a_title_made_of_arguments_is_clipped(width: int | None) -> None:
     first = plain([span for item in items for span in view.update(item, width)]).splitlines()[0]
     assert first.startswith('✗ odd {"text": "xxx')
     assert len(first) < 125
+
+
+def test_a_title_of_wide_characters_leaves_its_beginning_on_the_screen() -> None:
+    view = View(UNICODE)
+    view.height = 24
+    asked = question("3.0", f"babble of the MCP server rude: {'界' * 960} end")
+    shown = "".join(text for text, _ in view.update(logged(asked)[0], 80))
+    rows = sum(max(1, -(-width_of(line) // 80)) for line in shown.splitlines())
+    assert rows < 24 and "? babble of the MCP server rude" in shown and "end\n" in shown
+    assert view.folded(asked.id)

@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Any
 
 from magy_server.cli.screen.text import Marks, Span, counted, filled, shortened, width_of, wrapped
+from magy_server.core.text import sanitizing
 from magy_server.core.text.sanitizing import harmless, one_line, visible
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
@@ -195,7 +196,8 @@ def question(
     """Returns the question: what is asked, what the call would do, and why Magy asks. It has no
     more lines than a screen of so many columns and rows shows at once."""
     title = visible(asked["title"])
-    head: list[Span] = [(f"{marks.asked} {title}\n", "question")]
+    headline = _fitted(title, width, height)
+    head: list[Span] = [(f"{marks.asked} {headline}\n", "question")]
     covers = _covers(asked)
     tail: list[Span] = [(f"{INDENT}asked because: {visible(asked['rule'])}\n", "dim")]
     tail += covers[:COVERS]
@@ -206,13 +208,21 @@ def question(
         call.merge({"content": asked.get("content", ())})
     lines = _ahead(call, title, marks, width)
     shown = lines[: _fitting(lines, [*head, *tail], width, height)]
-    call.folded = len(shown) < len(lines) or bool(left)
+    call.folded = len(shown) < len(lines) or bool(left) or headline != title
     if left := len(lines) - len(shown):
         shown += [
             _left(left, marks, "the diff" if call.patch else "it"),
-            _again(title, call, marks),
+            _again(headline, call, marks),
         ]
     return head + shown + tail
+
+
+def _fitted(title: str, width: int | None, height: int | None) -> str:
+    """Of a title that would fill the screen, both ends: what it begins with says what is asked."""
+    if height is None:
+        return title
+    room = max(5, height - AROUND - COVERS) * (width or 80)
+    return title if width_of(title) <= room else sanitizing.shortened(title, room // 3)
 
 
 def is_about_agents(asked: Mapping[str, Any]) -> bool:
