@@ -143,3 +143,14 @@ async def test_an_agent_whose_rules_keep_it_from_finding_is_shown_all(
         server.reply(text("Hello."))
         await one.turn("Hello")
         assert "git_log" in offered(server) and "find_tools" not in offered(server)
+
+
+async def test_a_model_reads_what_was_changed(root: Path, state: Path) -> None:
+    repository(root)
+    subprocess.run(["git", "add", "app.py"], cwd=root, check=True)
+    (root / "app.py").write_text("def greet():\n    return 'goodbye'\n")
+    async with at_work(root, state) as (one, server):
+        server.reply(call("git_diff", {}, id="c1"))
+        server.reply(text("One word."))
+        await one.turn("What is new?")
+        assert "+    return 'goodbye'" in results(server)["c1"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -12,6 +12,7 @@ from magy_server.core import tool as tools
 from magy_server.core.errors import ToolError
 from magy_server.core.sandbox import Outcome as Confined
 from magy_server.core.sandbox import Sandbox
+from magy_server.core.shell.simple_commands import quote
 from magy_server.core.text.sanitizing import LINE, shortened
 from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext
 from magy_server.core.values import Confinement, Evidence, Facts, Resource
@@ -26,6 +27,8 @@ from magy_server.tools.tracking.worktree import Around, Outcome, Worktrees
 
 CallId = Annotated[str, "The id that bash gave for the command"]
 PAGE = 8_000
+SCRIPT = 60_000
+"""Characters of a script: with more, no program could be started with it."""
 _NO_NETWORK = (
     "Network is unreachable", "ould not resolve host", "Temporary failure in name resolution",
     "Name or service not known",
@@ -42,7 +45,7 @@ def shell_tools(
     command has none unless the model says that it needs it, where the person has settled that."""
     shell = _Shell(processes, usual_timeout)
     bash = _bash_with_network(shell) if asks_for_network else _bash(shell)
-    return [bash, _bash_output(processes), _bash_stop(processes)]
+    return [bash, _code_action(shell), _bash_output(processes), _bash_stop(processes)]
 
 
 class _Shell:
@@ -119,6 +122,31 @@ def _bash_with_network(shell: _Shell) -> Tool:
         return await shell.run(ctx, command, timeout, background)
 
     return bash
+
+
+def _code_action(shell: _Shell) -> Tool:
+    async def facts(ctx: FactContext, language: str, code: str, **_: Any) -> Gathered:
+        return await shell.facts(ctx, _running(language, code))
+
+    @tool(effect="exec", key="bash", kind="execute", facts=facts, seldom=True)
+    async def code_action(
+        ctx: ToolContext,
+        language: Literal["python", "bash"],
+        code: Annotated[str, "The program", Field(max_length=SCRIPT)],
+        timeout: Annotated[float, "Seconds", Field(gt=0, le=600)] = shell.usual,
+    ) -> Result:
+        """Run a script in Python or bash and get what it prints: for work that would take many
+        calls, such as looking through files and counting. It runs as bash runs commands: in the
+        workspace root, in the same sandbox, by the same rules."""
+        return await shell.run(ctx, _running(language, code), timeout, False)
+
+    return code_action
+
+
+def _running(language: str, code: str) -> str:
+    """Returns the command line that runs a script. One in bash is such a line itself, so that each
+    of its commands is judged."""
+    return f"python3 -c {quote(code)}" if language == "python" else code
 
 
 async def _confined(sandbox: Sandbox, root: str, network: bool | None) -> Confinement | None:
