@@ -68,8 +68,9 @@ docs: setup ## renew the generated pages
 	$(python) -m scripts.generate_docs
 	$(python) -m tests.llm.matrix --write
 
-screenshots: setup ## take the pictures of the guides of Emacs and VS Code again
+screenshots: setup ## take the pictures of the guides of Emacs, Neovim and VS Code again
 	$(python) scripts/screenshots.py
+	$(python) scripts/screenshots_neovim.py
 	$(python) scripts/screenshots_vscode.py
 
 requirements: setup ## what the tests show of docs/requirements.md, and what no test shows

@@ -24,6 +24,8 @@ for _, name in ipairs({
   "open",
   "actions",
   "rewrite",
+  "mention",
+  "skills",
   "answer",
   "allow",
   "refuse",

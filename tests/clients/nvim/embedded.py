@@ -46,6 +46,8 @@ class Neovim:
         assert process.stdin and process.stdout
         self._stdin, self._values = process.stdin, Unpacker(process.stdout)
         self._count = 0
+        self.told: Callable[[str, list[Any]], object] = lambda method, params: None
+        """Takes what Neovim says by itself: what it draws, once a screen is attached."""
         self._process = psutil.Process(process.pid)
 
     def server(self) -> psutil.Process:
@@ -65,6 +67,8 @@ class Neovim:
                 raise Unanswered(f"Neovim has ended before it answered {method}") from None
             if message[0] == 1 and message[1] == self._count:
                 break
+            if message[0] == 2:
+                self.told(message[1], message[2])
         if message[2] is not None:
             raise Unanswered(f"{method}: {message[2]}")
         return message[3]

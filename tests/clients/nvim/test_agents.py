@@ -61,7 +61,7 @@ def test_a_child_is_watched_answered_spoken_to_and_closed(start: Start) -> None:
         nvim.until_seen("I look again.")
         nvim.keys("<Esc>")
         nvim.command("wincmd k")
-        nvim.keys("-")
+        nvim.keys("-")  # <Plug>(magy-parent)
         nvim.until_seen("It has told me.", "result ✓ general  Taxes  completed")
         nvim.command("Magy children")
         nvim.keys("2Gx")

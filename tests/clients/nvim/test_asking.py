@@ -172,10 +172,19 @@ def test_the_last_session_is_offered_in_the_next_neovim(start: Start) -> None:
         said = nvim.request("nvim_exec2", "messages", {"output": True})["output"]
         assert "Magy starts in shop; it goes on then." in said
         nvim.until_seen("I see all of it", "○ idle")
-        nvim.lua("vim.ui.select = function(items, options) _G.offered ="
-                 " vim.tbl_map(options.format_item, items) end")  # fmt: skip
+        nvim.lua("""
+        vim.ui.select = function(items, options)
+          local preview = options.preview_item(items[1])
+          _G.offered = {
+            options.format_item(items[1]),
+            table.concat(vim.api.nvim_buf_get_lines(preview.buf, 0, preview.pos[1], false), "\\n"),
+          }
+        end
+        """)
         nvim.command("Magy resume")
-        assert "1 turn" in nvim.until_lua("return _G.offered")[0]
+        offered, preview = nvim.until_lua("return _G.offered")
+        assert "1 turn" in offered
+        assert "❯ look" in preview and "I see **all** of `it`" in preview
     with start(words, "prices.py") as nvim:
         nvim.command("Magy")
         nvim.until_seen(
@@ -243,18 +252,24 @@ text: Done.
         nvim.until("the edit", lambda: "return 1" in (shop / "prices.py").read_text())
 
 
-def test_a_server_that_hangs_is_said_and_restarted(start: Start) -> None:
-    words = "prompt: one\ntext: First.\n\nprompt: two\ntext: Second.\n"
+def test_a_server_that_hangs_is_said_and_answers_late_or_is_restarted(start: Start) -> None:
+    words = "".join(f"prompt: {one}\ntext: {one.title()}.\n\n" for one in ("once", "late", "again"))
     with start(words, "prices.py", fresh=True) as nvim:
         nvim.lua("vim.g.magy = { patience = 1 }")
-        nvim.command("Magy ask one")
+        nvim.command("Magy ask once")
         nvim.command("Magy open")
-        nvim.until_seen("First.", "○ idle")
-        nvim.server().suspend()
-        nvim.keys("two<C-s>")
+        nvim.until_seen("Once.", "○ idle")
+        server = nvim.server()
+        server.suspend()
+        nvim.keys("late<C-s>")
+        nvim.until_seen("the server does not answer")
+        server.resume()
+        nvim.until_seen("Late.", "○ idle")
+        server.suspend()
+        nvim.keys("again<C-s>")
         nvim.until_seen("the server does not answer")
         nvim.command("Magy restart")
-        nvim.until_seen("Second.", "○ idle")
+        nvim.until_seen("Again.", "○ idle")
 
 
 FORM = 'call: call_tool {"name": "mcp__rude__form"}\n---\ntext: Over.\n'

@@ -178,4 +178,11 @@ def test_any_window_may_be_closed_at_any_time(start: Start) -> None:
         nvim.command("quit")
         nvim.command("Magy")
         nvim.until_seen("The prices are tidy.")
+        nvim.keys("<Esc>")
+        for name in ("magy://shop/prompt", "magy://shop/agents", "magy://shop"):
+            nvim.lua(
+                "vim.api.nvim_buf_delete(vim.fn.bufnr('^' .. ... .. '$'), { force = true })", name
+            )
+        nvim.command("Magy")
+        nvim.until_seen("The prices are tidy.", "magy://shop/prompt")
         assert "fault" not in messages(nvim) and "failed" not in messages(nvim), messages(nvim)

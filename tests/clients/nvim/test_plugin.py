@@ -120,7 +120,8 @@ def block(word: str) -> str:
 
 
 def installed(home: Path, init: str, *prepare: str) -> Any:
-    """Whether `:Magy` is there after the steps of the guide, in a home with a checkout."""
+    """What Neovim has after the steps of the guide, in a home with a checkout: whether `:Magy`, the
+    keys of the guide, and the server's command."""
     (home / "src").mkdir(exist_ok=True)
     (home / "src" / "magy").symlink_to(ROOT)
     config = home / ".config" / "nvim"
@@ -130,7 +131,10 @@ def installed(home: Path, init: str, *prepare: str) -> Any:
            "XDG_DATA_HOME": str(home / ".local" / "share")}  # fmt: skip
     for command in prepare:
         subprocess.run(["sh", "-c", command], env=env, check=True)
-    code = "lua io.write(vim.fn.exists(':Magy') .. ' ' .. vim.inspect(vim.lsp.config.magy.cmd))"
+    code = (
+        "lua io.write(vim.fn.exists(':Magy') .. ' ' .. vim.fn.maparg('<Leader>mo', 'n') .. ' '"
+        " .. vim.inspect(vim.lsp.config.magy.cmd))"
+    )
     done = subprocess.run(
         [program(), "--headless", "-c", code, "-c", "qall!"], env=env, cwd=home,
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=True,
@@ -139,12 +143,61 @@ def installed(home: Path, init: str, *prepare: str) -> Any:
 
 
 def test_it_is_installed_on_the_runtimepath(tmp_path: Path) -> None:
-    said = installed(tmp_path, block("runtimepath"))
+    said = installed(tmp_path, block('prepend("~/src'))
     assert said.startswith("2 ") and '"magy", "lsp"' in said
 
 
 def test_it_is_installed_as_a_package(tmp_path: Path) -> None:
     assert installed(tmp_path, "", block("ln -s")).startswith("2 ")
+
+
+LAZY = """
+vim.go.loadplugins = false
+package.preload.lazy = function()
+  return {
+    setup = function(specs)
+      vim.opt.runtimepath = { vim.fn.stdpath("config"), vim.env.VIMRUNTIME }
+      for _, spec in ipairs(specs) do
+        local dir = vim.fs.normalize(spec.dir)
+        vim.opt.runtimepath:append(dir)
+        for _, file in ipairs(vim.fn.glob(dir .. "/plugin/**/*.lua", true, true)) do
+          vim.cmd.source(file)
+        end
+        require(spec.name).setup(spec.opts)
+      end
+    end,
+  }
+end
+"""
+"""What lazy.nvim does with the spec of a directory."""
+PACK = """
+vim.pack = vim.pack or {
+  add = function(specs, options)
+    for _, spec in ipairs(specs) do
+      local path = vim.fn.stdpath("data") .. "/site/pack/core/opt/" .. spec.name
+      vim.fn.system({ "git", "clone", "-q", spec.src, path })
+      options.load({ spec = spec, path = path })
+    end
+  end,
+}
+"""
+"""What the manual of `vim.pack` says, for a Neovim before 0.12."""
+
+
+def test_it_is_installed_as_lazy_nvim_does_it(tmp_path: Path) -> None:
+    said = installed(tmp_path, LAZY + block('require("lazy")'))
+    assert said.startswith("2 <Plug>(magy-open) ") and '"magy", "lsp"' in said
+
+
+def test_it_is_installed_from_a_repository_as_vim_pack_does_it(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    shutil.copytree(CLIENT, repository / "clients" / "nvim")
+    git = ["git", "-C", str(repository), "-c", "user.name=test", "-c", "user.email=test@localhost"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "the client"]):
+        subprocess.run([*git, *words], check=True)
+    init = block("vim.pack.add").replace("file:///home/me/src/magy", repository.as_uri())
+    said = installed(tmp_path, PACK + init)
+    assert said.startswith("2 ") and '"magy", "lsp"' in said
 
 
 def test_magy_says_where_the_client_is() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -142,3 +144,18 @@ def test_a_buffer_that_is_wiped_while_it_is_reviewed_leaves_no_fault(start: Star
         nvim.until_seen("~     return sum(prices)  # TOTAL")
         said = nvim.request("nvim_exec2", "messages", {"output": True})["output"]
         assert "rror" not in said and "fault" not in said, said
+
+
+def test_changes_that_were_left_waiting_are_drawn_and_said_when_the_server_starts(
+    start: Start,
+) -> None:
+    with start(script(thinking=0), "prices.py") as nvim:
+        tidied(nvim)
+        nvim.command("silent write")
+    shutil.rmtree(next(Path(os.environ["HOME"]).rglob("magy/left")))  # as if it was another editor
+    with start("", "prices.py") as nvim:
+        assert nvim.lua("return package.loaded['magy.connection']") is None
+        nvim.lua("vim.lsp.enable('magy')")
+        nvim.until_seen(
+            "-     return price * 1.19", "In shop 3 changes wait for a decision: `:Magy review`."
+        )

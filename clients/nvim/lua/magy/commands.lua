@@ -83,6 +83,14 @@ M.all = {
       prompt.toggle(tonumber(args.words[1]) or 0)
     end,
   },
+  mention = {
+    words = "choose a file, symbol, skill or agent to name in the prompt; the text is a part of its name",
+    run = of_view("mention", "choose"),
+  },
+  skills = {
+    words = "choose a skill, to use it in a prompt or to read it",
+    run = of_view("mention", "skills"),
+  },
   stop = {
     words = "stop what runs in the session, or the rewriting here",
     run = function()

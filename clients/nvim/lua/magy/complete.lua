@@ -2,6 +2,7 @@
 --- completion plugin that knows of vim.lsp offer what Magy's server does.
 
 local connection = require("magy.connection")
+local problems = require("magy.problems")
 local projects = require("magy.project")
 
 local M = {}
@@ -52,6 +53,7 @@ local function complete(params, done)
     if problem or result.prefix == "" or not vim.startswith(now or "", before[#before]) then
       return done(nil, { isIncomplete = true, items = {} })
     end
+    table.insert(result.items, problems.completion(asked.before))
     done(nil, items_of(result, params))
   end)
 end

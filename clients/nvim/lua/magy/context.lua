@@ -3,6 +3,7 @@
 local config = require("magy.config")
 local connection = require("magy.connection")
 local editor = require("magy.editor")
+local problems = require("magy.problems")
 local projects = require("magy.project")
 
 local api = vim.api
@@ -89,6 +90,20 @@ function M.get(project, window, range, done)
       return { label = label, on = on, block = item.block }
     end, result and result.items or {}))
   end)
+end
+
+--- Returns the content blocks of a prompt: the text, and what goes along of `items`, as `get` gives them.
+function M.blocks(project, text, items)
+  local blocks = { { type = "text", text = text } }
+  for _, item in ipairs(items) do
+    if item.on then
+      table.insert(blocks, item.block)
+    end
+  end
+  if problems.named(text) then
+    table.insert(blocks, problems.block(project))
+  end
+  return blocks
 end
 
 --- Returns whether a window shows a file of that project.

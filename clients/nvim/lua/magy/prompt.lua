@@ -53,7 +53,7 @@ function M.winbar()
   elseif #words == 0 then
     line = "what you write goes alone"
   end
-  return " " .. line:gsub("%%", "%%%%")
+  return " " .. line:gsub("%%", "%%%%") .. "%<" -- where there is no room, the end is cut off
 end
 
 local function look_around(prompt, range)
@@ -122,12 +122,7 @@ end
 -- Sending ---------------------------------------------------------------------------------------
 
 local function deliver(prompt, text, delivery)
-  local blocks = { { type = "text", text = text } }
-  for _, item in ipairs(prompt.items) do
-    if item.on then
-      table.insert(blocks, item.block)
-    end
-  end
+  local blocks = context.blocks(prompt.view.project, text, prompt.items)
   if not special.done(prompt.view, text, blocks) then
     session.prompt(prompt.view, blocks, delivery)
   end
@@ -348,12 +343,7 @@ function M.ask(view, text, range)
   connection.when_ready(project, function()
     local function send(items)
       sent()
-      local blocks = { { type = "text", text = text } }
-      for _, item in ipairs(items) do
-        if item.on then
-          table.insert(blocks, item.block)
-        end
-      end
+      local blocks = context.blocks(project, text, items)
       remember(project, text)
       if not special.done(view, text, blocks) then
         session.prompt(view, blocks, "auto")

@@ -1,12 +1,17 @@
 --- The sessions of a project: going on with another one, copying, naming, writing to a file, deleting.
 
 local connection = require("magy.connection")
+local fold = require("magy.state.fold")
 local one_line = require("magy.state.harmless").one_line
 local options = require("magy.options")
 local projects = require("magy.project")
 local prompt = require("magy.prompt")
+local render = require("magy.view.render")
 local say = require("magy.say")
 local session = require("magy.session")
+local Transcript = require("magy.state.transcript")
+
+local api = vim.api
 
 local M = {}
 
@@ -19,16 +24,54 @@ local function described(one)
   return ("%s  %s  %s%s"):format(when, title, turns, STATES[one.state] or "")
 end
 
+local LATEST, MOMENT = 100, 500 -- entries of a preview; milliseconds that it may take
+
+--- Returns a buffer that shows the end of a session, as its transcript would.
+local function preview(project, one)
+  local buf = api.nvim_create_buf(false, true)
+  local params = { sessionId = one.sessionId, limit = LATEST }
+  local answer = project.client and project.client:request_sync("magy/session/events", params, MOMENT)
+  local state = Transcript.new(one.sessionId)
+  if answer and answer.result then
+    fold.older(state, answer.result)
+  end
+  render.draw({
+    project = project,
+    session = one.sessionId,
+    state = state,
+    buf = buf,
+    unsent = {},
+    coming = {},
+    fresh = true,
+  })
+  return buf
+end
+
+--- Has the person choose a session. A `vim.ui.select` that shows previews (by `preview_item`, as Neovim 0.12.3
+--- has it in its manual) shows the end of each.
 local function choose(project, words, done)
   local params = { cwd = project.root, limit = 200 }
   connection.ask(project, "magy/session/list", params, function(result)
-    local list = vim.tbl_filter(function(one)
-      return one.agent ~= "rewrite"
-    end, result.sessions)
+    local list, previews = {}, {}
+    for _, one in ipairs(result.sessions) do
+      table.insert(list, one.agent ~= "rewrite" and one or nil)
+    end
     if #list == 0 then
       return say.info("There are no sessions yet.")
     end
-    vim.ui.select(list, { prompt = words, format_item = described }, function(chosen)
+    local function preview_item(one)
+      previews[one] = previews[one] or preview(project, one)
+      return { buf = previews[one], pos = { api.nvim_buf_line_count(previews[one]), 0 } }
+    end
+    vim.ui.select(list, {
+      prompt = words,
+      kind = "magy_session",
+      format_item = described,
+      preview_item = preview_item,
+    }, function(chosen)
+      for _, buf in pairs(previews) do
+        pcall(api.nvim_buf_delete, buf, { force = true })
+      end
       if chosen then
         done(chosen)
       end

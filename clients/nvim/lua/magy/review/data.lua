@@ -83,8 +83,23 @@ function M.list(project, done)
   page(nil)
 end
 
+--- Says, the first time that the server is there, how many changes an earlier day or another editor left.
+local function greet(project, entries)
+  local count = 0
+  for _, entry in ipairs(entries) do
+    count = count + entry.pending
+  end
+  if count > 0 and not project.greeted then
+    local words = count == 1 and "1 change waits" or ("%d changes wait"):format(count)
+    say.info("In %s %s for a decision: `:Magy review`.", project.name, words)
+  end
+  project.greeted = true
+end
+
 events.on("ready", function(project)
-  M.list(project)
+  M.list(project, function(entries)
+    greet(project, entries)
+  end)
 end)
 
 events.on("died", function(project)

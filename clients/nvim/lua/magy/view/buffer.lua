@@ -150,6 +150,7 @@ local function window_options(window, kind)
     wrap = true,
     linebreak = true,
     breakindent = true,
+    fillchars = "eob: ",
     winfixbuf = false,
   }
   if kind == "transcript" then
@@ -291,6 +292,7 @@ function M.open(view)
     end
     api.nvim_win_set_buf(window, buf)
     api.nvim_win_set_cursor(window, { api.nvim_buf_line_count(buf), 0 })
+    M.go_to_end(view) -- what comes while the windows find their sizes is seen, too
   end
   api.nvim_set_current_win(window)
   return window

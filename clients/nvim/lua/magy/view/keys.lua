@@ -37,6 +37,7 @@ M.of_prompt = {
   { { "n", "i" }, "<C-s>", "<Plug>(magy-send)", "send" },
   { { "n", "i" }, "<M-CR>", "<Plug>(magy-send-queue)", "send, to wait for the end of the turn" },
   { { "n", "i" }, "<M-x>", "<Plug>(magy-send-interrupt)", "send, and end the turn" },
+  { { "n", "i" }, "<M-a>", "<Plug>(magy-mention)", "choose what to name: files, symbols, skills, agents" },
   { "i", "<Up>", "<Plug>(magy-history-previous)", "an earlier prompt, from the first line" },
   { "i", "<Down>", "<Plug>(magy-history-next)", "a later prompt, from the last line" },
   { "n", "<C-c>", "<Plug>(magy-stop)", "stop what runs" },

@@ -170,8 +170,15 @@ local KINDS = {
 
 --- Kinds of which all but the head folds, and in which line (from 0) that head is. Folding is done here,
 --- and not by 'foldexpr': that stands still while one writes in Insert mode, in a prompt say.
---- Of a prompt four lines stay, if it is long.
-M.folding = { tool = 0, thought = 0, mail = 1, user = 4 }
+--- Of a prompt four lines stay, if it is long; what warns stays whole.
+M.folding = { tool = 0, thought = 0, mail = 1, notice = 1, user = 4 }
+
+local function folds(block, lines)
+  local keeps = M.folding[block.kind]
+  local least = block.kind == "user" and 10 or keeps and keeps + 2
+  local warns = block.data.severity == "error" or block.data.severity == "warning"
+  return keeps and not warns and #lines >= least
+end
 
 local function folded(lines, decor, head)
   local hidden = #lines - head - 1
@@ -198,10 +205,8 @@ function M.block(t, block, open)
     return {}, {} -- the call itself says how it was answered
   end
   local lines, decor = KINDS[block.kind](head, below, rule, block, answered)
-  local keeps = M.folding[block.kind]
-  local least = block.kind == "user" and 10 or keeps and keeps + 2
-  if keeps and not open and #lines >= least then
-    return folded(lines, decor, keeps)
+  if not open and folds(block, lines) then
+    return folded(lines, decor, M.folding[block.kind])
   end
   return lines, decor
 end
