@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from magy_server.core.errors import ProviderError
-from magy_server.core.ports import ModelFacts, Price, Provider
+from magy_server.core.ports import ModelFacts, ModelList, Price, Provider
 from magy_server.core.settings import AboutModel, ModelSettings, ProviderSettings
 from magy_server.core.text.secrets import Secrets
 from magy_server.llm import catalogue
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 PROBE = 3.0
 """Seconds that a model server on this machine has for the list of its models."""
+LISTING = 5.0
+"""Seconds that a provider has for the list of its models while a person waits to choose one."""
+MOST = 1000
+"""The most models of a provider that are offered."""
 PATIENCE = 900.0
 """Seconds until a reply of a model on this machine must have begun, unless the person says
 otherwise: without a graphics card it reads a long prompt for minutes."""
@@ -164,6 +168,8 @@ class Providers:
         """What servers said, by `provider/model`."""
         self._asked: dict[str, float] = {}
         """When they were asked last."""
+        self._lists: dict[str, list[str]] = {}
+        """What providers that are not on this machine said they have."""
 
     @property
     def all(self) -> Sequence[ProviderSettings]:
@@ -175,11 +181,49 @@ class Providers:
         listed = [
             f"{one.name}/{model}"
             for one in self._all.values()
-            if one.name in self._own or self.key(one)
-            for model in one.models or list(catalogue.TABLE.get(one.name, {}))
+            if self._usable(one)
+            for model in _beforehand(one)
         ]
         first = self._model.default or self._found or self._chosen() or ""
         return list(dict.fromkeys(filter(None, [first, *listed])))
+
+    async def listed(self) -> list[ModelList]:
+        """Returns the models of the providers that can be used without further ado, which are asked
+        for them all at once. Servers on this machine are asked each time: models come and go there.
+        Others are asked until they have answered once."""
+        found = await asyncio.gather(*map(self._listed, self._all.values()))
+        return [one for one in found if one is not None]
+
+    def _usable(self, one: ProviderSettings) -> bool:
+        return one.name in self._own or bool(self.key(one))
+
+    async def _listed(self, one: ProviderSettings) -> ModelList | None:
+        """None: nobody has configured it, and no model server answers at its usual address."""
+        names, problem = self._lists.get(one.name, []), ""
+        if not names and (self._usable(one) or is_local(one)):
+            names, problem = await self._ask_for_list(one)
+        if not self._usable(one) and not names:
+            return None
+        known = list(dict.fromkeys([*_beforehand(one), *names]))[:MOST]
+        return ModelList(one.name, [f"{one.name}/{model}" for model in known], problem)
+
+    async def _ask_for_list(self, one: ProviderSettings) -> tuple[list[str], str]:
+        """(its own list, or why there is none)."""
+        if is_local(one) and not await listens(one.base_url or ""):
+            return [], f"{one.name} is not running: nothing listens at {place(one)}."
+        try:
+            provider = self.provider(one.name)
+            await asyncio.to_thread(provider.warm)  # imports are not the server's time
+            async with asyncio.timeout(LISTING):
+                said = await provider.models()
+        except TimeoutError:
+            return [], f"{one.name} has not said within {LISTING:g} s which models it has."
+        except ProviderError as error:
+            return [], error.message
+        names = [name for name in said if name.isprintable() and _converses(name)]
+        if not is_local(one):
+            self._lists[one.name] = names
+        return names, ""
 
     def named(self, full: str) -> tuple[Provider, str]:
         """`provider/model` -> the provider, and its own name for the model. Raises ProviderError:
@@ -293,7 +337,7 @@ class Providers:
                 models = await provider.models()
         except (ProviderError, TimeoutError):
             return one.name, ""  # something else lives at this port
-        return one.name, next((model for model in models if "embed" not in model.lower()), "")
+        return one.name, next(filter(_converses, models), "")
 
     def _nothing(self) -> str:
         keys = [one.api_key_env for one in self._all.values() if one.api_key_env]
@@ -367,6 +411,22 @@ def _check_address(one: ProviderSettings, environ: Mapping[str, str]) -> None:
             f"{where}.",
             fault="not_found",
         )
+
+
+def _beforehand(one: ProviderSettings) -> Sequence[str]:
+    """Returns the models that nobody has to be asked for."""
+    return one.models or list(catalogue.TABLE.get(one.name, {}))
+
+
+def _converses(model: str) -> bool:
+    """Model servers name no other sign of one that can only embed."""
+    return "embed" not in model.lower()
+
+
+def place(one: ProviderSettings) -> str:
+    """Returns the host and port of a base URL, which may also hold a password."""
+    parts = urlsplit(one.base_url or "")
+    return f"{parts.hostname}{f':{parts.port}' if parts.port else ''}"
 
 
 async def listens(url: str) -> bool:

@@ -10,12 +10,20 @@ from typing import Any
 import pytest
 
 from magy_server.core.errors import ProviderError
-from magy_server.core.ports import Message, ModelFacts, ModelRequest, Price
+from magy_server.core.ports import Message, ModelFacts, ModelList, ModelRequest, Price
 from magy_server.core.settings import ModelSettings, ProviderSettings
 from magy_server.core.values import Text
 from magy_server.llm import catalogue
 from magy_server.llm.openai import ChatProvider
-from magy_server.providers import WINDOW, Providers, is_local, key_variables, known, settled
+from magy_server.providers import (
+    LISTING,
+    WINDOW,
+    Providers,
+    is_local,
+    key_variables,
+    known,
+    settled,
+)
 from tests.loopback import AnthropicServer, ChatServer, Fault, text
 from tests.patience import PATIENCE, pass_time
 
@@ -99,6 +107,44 @@ async def test_a_model_server_on_this_machine_is_found_and_remembered() -> None:
         assert await one.default() == "ollama/qwen3"
         assert one.models()[0] == "ollama/qwen3"
         assert [request.path for request in server.requests] == ["/v1/models"]
+        await one.close()
+
+
+async def test_each_provider_that_can_be_used_is_asked_for_its_models() -> None:
+    """One that does not answer is named with the reason, and what is known beforehand."""
+    async with (
+        ChatServer(models=["nomic-embed-text", "new", "known", "a\nb"]) as near,
+        ChatServer(models=Fault("500")) as broken,
+    ):
+        one = made(
+            entry("near", base_url=near.base_url, models=["known"]),
+            entry("broken", base_url=broken.base_url, models=["b"]),
+            entry("gone", base_url=SHUT),
+            entry("far", base_url="http://far.example/v1", api_key_env="FAR_KEY"),
+        )
+        found = {each.provider: each for each in await one.listed()}
+        assert found.keys() == {"near", "broken", "gone", "far", *LOCAL}
+        assert found["near"] == ModelList("near", ["near/known", "near/new"])
+        assert found["broken"].models == ["broken/b"] and "500" in found["broken"].problem
+        assert found["gone"].problem == "gone is not running: nothing listens at 127.0.0.1:1."
+        assert found["far"].problem.startswith("There is no key for far: set FAR_KEY")
+        near.models = ["newer"]
+        again = {each.provider: each for each in await one.listed()}
+        assert again["near"].models == ["near/known", "near/newer"]
+        await one.close()
+
+
+async def test_a_provider_that_says_nothing_holds_up_nobody() -> None:
+    async with ChatServer(models=Fault("silence")) as silent, ChatServer(models=["m"]) as near:
+        one = made(entry("silent", base_url=silent.base_url), entry("near", base_url=near.base_url))
+        asked = asyncio.create_task(one.listed())
+        async with asyncio.timeout(PATIENCE):
+            while not (silent.requests and near.requests):
+                await asyncio.sleep(0.01)
+        pass_time(LISTING)
+        found = {each.provider: each for each in await asked}
+        assert found["silent"].problem == "silent has not said within 5 s which models it has."
+        assert found["near"].models == ["near/m"]
         await one.close()
 
 

@@ -66,6 +66,7 @@ class Magy:
             queue_reorder=sessions.reorder_queue, queue_drop=sessions.drop_queued,
             agent_list=workspaces.agents, agent_health=workspaces.health,
             workspace_trust=workspaces.trust, mcp_list=workspaces.servers,
+            model_list=workspaces.models,
             child_spawn=children.spawn, child_send=children.send, child_wait=children.wait,
             child_list=children.list, child_close=children.close, child_limits=children.limits,
             interaction_list=questions.list, interaction_respond=questions.respond,

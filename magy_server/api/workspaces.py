@@ -1,5 +1,6 @@
-"""The verbs of `magy/agent/*`, `magy/mcp/*` and `magy/workspace/*` list the agents of a workspace
-and its MCP servers, tell how they do, and show or change whether a person trusts it."""
+"""The verbs of `magy/agent/*`, `magy/model/*`, `magy/mcp/*` and `magy/workspace/*` list the agents,
+models and MCP servers of a workspace, tell how they do, and show or change whether a person trusts
+it."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from magy_server.api.children import present as child_present
 from magy_server.api.connected import Connected
 from magy_server.api.places import directory
 from magy_server.api.wire import children as child_wire
+from magy_server.api.wire import models as model_wire
 from magy_server.api.wire import servers as server_wire
 from magy_server.api.wire import sessions as wire
 from magy_server.api.wire.shapes import Empty
@@ -27,6 +29,18 @@ class WorkspaceVerbs:
             if not a.hidden
         ]
         return wire.AgentsResult(agents=agents)
+
+    async def models(self, params: model_wire.ModelsParams) -> model_wire.ModelsResult:
+        root = self._at.place(params.cwd)[0] if params.cwd else self._at.first
+        listed = await self._at.service.world.models(root).listed()
+        return model_wire.ModelsResult(
+            providers=[
+                model_wire.ProviderModels(
+                    provider=one.provider, models=list(one.models), problem=one_line(one.problem)
+                )
+                for one in listed
+            ]
+        )
 
     async def health(self, params: Empty) -> child_wire.AgentHealthResult:
         found = self._at.service.supervisor.health()

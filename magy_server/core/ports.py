@@ -312,6 +312,16 @@ class ModelFacts:
         return price.of(usage)
 
 
+@dataclass(frozen=True, slots=True)
+class ModelList:
+    """The models of a provider, named `provider/model`, those known beforehand first. `problem`:
+    why its own list is not among them, as a sentence; "" when it is."""
+
+    provider: str
+    models: Sequence[str]
+    problem: str = ""
+
+
 class Provider(Protocol):
     """Streams one reply: how far the prompt is read (if the server says it), deltas, and at the end
     exactly one `Replied`. Raises ProviderError; never retries by itself. Closing the iterator ends

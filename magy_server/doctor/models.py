@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from magy_server.doctor import project
 from magy_server.doctor.finding import Around, Finding, Say, ok, problem, warning
@@ -84,9 +83,9 @@ async def _look(
 
 
 def _stopped(one: ProviderSettings, *, used: bool) -> Finding:
-    parts = urlsplit(one.base_url or "")  # its host alone: a URL may hold a password
-    where = f"{parts.hostname}{f':{parts.port}' if parts.port else ''}"
-    what = f"{one.name} is not running: nothing listens at {where}."
+    from magy_server.providers import place
+
+    what = f"{one.name} is not running: nothing listens at {place(one)}."
     mend = "Start it, or remove it from magy.toml."
     return _grave(used)(what, mend)
 

@@ -23,6 +23,7 @@ from magy_server.core.ports import (
     Editor,
     Files,
     ModelFacts,
+    ModelList,
     Provider,
     Store,
 )
@@ -89,6 +90,10 @@ class Models(Protocol):
 
     def models(self) -> Sequence[str]:
         """Returns the models to offer; a person may name any other."""
+
+    async def listed(self) -> Sequence[ModelList]:
+        """Returns the models of each provider that can be used, once they were asked for them. That
+        takes seconds at most."""
 
 
 async def as_written(

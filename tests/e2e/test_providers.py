@@ -188,6 +188,9 @@ async def test_a_whole_turn(wire: Wire, root: Path, state: Path) -> None:
         assert one.said() == "Let me look.\nIt says goodbye now."
         shown_thinking(one)
         shown_cost(await one.request("session/subscribe"), one)
+        listed = await one.client.request("magy/model/list", {})
+        (here,) = [each for each in listed["providers"] if each["provider"] == "here"]
+        assert here == {"provider": "here", "models": ["here/test-model"], "problem": ""}
         seen_by_the_model(wire, [request.body for request in server.taken])
 
 

@@ -16,7 +16,7 @@ from magy_server.bus.local import LocalBus
 from magy_server.core.events import Admitted, Entry, Event, Opened, Prompted, Replied
 from magy_server.core.no_editor import NO_EDITOR
 from magy_server.core.permit import Rule, Ruleset
-from magy_server.core.ports import Batch, Bus, ModelFacts, Provider, Store
+from magy_server.core.ports import Batch, Bus, ModelFacts, ModelList, Provider, Store
 from magy_server.core.settings import ModelSettings, Settings
 from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
@@ -76,6 +76,9 @@ class Models:
 
     def models(self) -> Sequence[str]:
         return ["p1/x"]
+
+    async def listed(self) -> list[ModelList]:
+        return []
 
 
 class Gates:

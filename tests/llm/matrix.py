@@ -34,7 +34,7 @@ from magy_server.api.service import Service
 from magy_server.app import Configured, compose
 from magy_server.core.errors import ProviderError
 from magy_server.core.events import Ended, Replied
-from magy_server.core.ports import Delta, ModelFacts, ModelRequest, Provider
+from magy_server.core.ports import Delta, ModelFacts, ModelList, ModelRequest, Provider
 from magy_server.core.values import Text
 from magy_server.engine.model import LONGEST_WAIT
 from magy_server.llm.anthropic import AnthropicProvider
@@ -220,6 +220,9 @@ class Offered:
 
     def models(self) -> list[str]:
         return list(self._watched)
+
+    async def listed(self) -> list[ModelList]:
+        return []
 
 
 async def run(directory: Path, transport: Transport) -> dict[tuple[int, str], Outcome]:

@@ -42,9 +42,12 @@ export interface Sessions {
   readonly onDidChangeSummary: Event<Summary | undefined>;
   /** Makes a session the current one. The transcript shows it; nothing takes the focus. */
   show(sessionId: string): void;
-  /** Returns the current session, or makes one for the folder of the active editor. */
+  /** Returns the session that is being made, or else the current one; or makes one. */
   ensure(): Promise<string>;
-  /** Makes a session for a folder (by default that of the active editor) and shows it. */
+  /**
+   * Makes a session for a folder and shows it. Without `cwd` it is the active editor's, or the one
+   * that the person chooses: throws CancellationError if they choose none.
+   */
   create(options?: { cwd?: string; agent?: string; model?: string }): Promise<string>;
   subscribe(sessionId: string, listener: SessionListener): Disposable;
   /** Notes which session a transcript shows that can be seen; undefined: it cannot, or shows none. */

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from magy_server.api.wire import children as child
 from magy_server.api.wire import completions as completion
-from magy_server.api.wire import editor, permissions, servers
+from magy_server.api.wire import editor, models, permissions, servers
 from magy_server.api.wire import reviews as review
 from magy_server.api.wire import rewriting as rewrite
 from magy_server.api.wire import sessions as session
@@ -218,6 +218,11 @@ class Verbs:
         Verb[rewrite.RewriteStartParams, rewrite.RewriteStartResult],
         "Rewrite a place of a file by an instruction: answers at once; magy/rewrite/draft "
         "tells the rest. The change is then under review like an agent's.",
+    ]
+    model_list: Annotated[
+        Verb[models.ModelsParams, models.ModelsResult],
+        "List the models of the providers that can be used, which are asked for them: that may "
+        "take some seconds. One that does not answer is named, with the reason.",
     ]
     mcp_list: Annotated[
         Verb[servers.McpServersParams, servers.McpServersResult],

@@ -346,6 +346,31 @@ def forked(scene: Scene) -> None:
     assert "It shouts." not in talk.words()
 
 
+def begun_anew(scene: Scene) -> None:
+    """While the server is late, a list to choose from takes the keys, and what is sent after New
+    Session is for that. Then a model is chosen of those that its provider lists."""
+    one, talk = scene.window, scene.talk
+    (process,) = scene.server.servers(scene.shop)
+    process.suspend()
+    try:
+        one.command("Magy: Select Agent…")
+        typed = one.page.locator(".quick-input-widget:visible input")
+        one.until(lambda: typed.input_value() == "", "the list")
+        one.type("plan")
+        assert typed.input_value() == "plan"
+        one.command("Magy: New Session")
+        talk.ask("shout")
+    finally:
+        process.resume()
+    one.until(lambda: talk.prompts() == ["shout"], "the new session")
+    talk.said("It shouts.")
+    talk.idle()
+    one.command("Magy: Select Model…")
+    one.choose("scripted/script")
+    model = talk.frame.get_by_label("Model", exact=True)
+    one.until(lambda: model.input_value() == "scripted/script", "the model")
+
+
 def suggested(scene: Scene) -> None:
     """Off until it is turned on: how a line goes on, as a suggestion that a key takes."""
     one, server = scene.window, scene.server
@@ -383,6 +408,7 @@ PARTS: Mapping[Part, Sequence[str]] = {
     killed: ("G015",),
     reloaded: (),
     forked: ("G025",),
+    begun_anew: (),
     suggested: ("G009",),
 }
 

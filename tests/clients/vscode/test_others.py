@@ -202,35 +202,37 @@ def asked_out_of_sight(one: Window) -> None:
 
 
 def several(scene: Scene) -> None:
-    """A window with two folders: a new session is the active file's folder's, and all say whose
-    they are. The window on one of them hears of what happens here, and of nothing else."""
+    """A window with two folders: a new session is of the folder that one chooses, or the active
+    file's, and all say whose they are. The window on one of them hears of what happens here, and of
+    nothing else."""
     server, shop, folder = scene.server, scene.shop, scene.shop.parent / "depot"
     folder.mkdir()
     (folder / "stock.txt").write_text("12 pears\n")
     both = shop.parent / "both.code-workspace"
     both.write_text(json.dumps({"folders": [{"path": "shop"}, {"path": "depot"}]}))
     with window(scene.browser, server, both) as one:
-        one.open("stock.txt")
         talk = Transcript(one)
-        begun(talk, "depot")
+        one.command("Magy: New Session")
+        one.choose("shop")
+        belongs(talk, "shop")
+        talk.ask("shout about the prices")
+        talk.said("It shouts.")
+        one.open("stock.txt")
+        one.command("Magy: New Session")
+        belongs(talk, "depot")
         talk.ask("shout about the stock")
         talk.said("It shouts.")
         one.command("Magy: Focus on Sessions View")
         one.until(lambda: "depot" in row(one, "shout about the stock"), "its session")
         assert "shop" in row(one, "clear away")
-        one.open("prices.py")
-        begun(talk, "shop")
-        talk.ask("shout about the prices")
-        talk.said("It shouts.")
     first = scene.window
     first.command("Magy: Focus on Sessions View")
     first.until(lambda: "shout about the prices" in first.pane("Sessions"), "what is done there")
     assert "shout about the stock" not in first.pane("Sessions")
 
 
-def begun(talk: Transcript, folder: str) -> None:
-    """A new session, which says that it is of this folder."""
-    talk.window.command("Magy: New Session")
+def belongs(talk: Transcript, folder: str) -> None:
+    """Waits until the session that is shown says that it is of this folder."""
     folders = talk.frame.locator(".folder")
     talk.window.until(lambda: folders.all_inner_texts() == [f" {folder}"], f"one of {folder}")
 

@@ -1,6 +1,8 @@
 import * as vscode from "vscode";
+import { tell } from "../commands";
 import type { Magy } from "../magy";
-import type { AgentInfo, ConfigOption } from "../wire/generated";
+import type { ConfigOption } from "../wire/generated";
+import { pickAsTheyCome } from "./picking";
 import { activeFolder } from "./service";
 
 type OptionId = "agent" | "model" | "review" | "bypass" | "title";
@@ -11,23 +13,63 @@ const REVIEWS: Record<string, string> = {
   auto: "Edits are made and accepted",
 };
 
+const NAMES = { agent: "Agent", model: "Model", review: "What happens to edits" };
+const ANOTHER = "Another model…";
+const MODEL = /^[^/\s]+\/\S+$/;
+
+interface Offer extends vscode.QuickPickItem {
+  /** Undefined: no value, but a row that says something. */
+  value?: string;
+}
+
 /** Lets the person choose the value of an option of the current session. */
 export async function choose(magy: Magy, id: "agent" | "model" | "review"): Promise<void> {
-  const sessionId = await magy.sessions.ensure();
-  const options = await optionsOf(magy, sessionId);
-  const offered = options.find((one) => one.configId === id);
-  if (!offered) throw new Error(`This session has no option ${id}.`);
-  const about = id === "agent" ? await agentsBy(magy) : REVIEWS;
-  const items: vscode.QuickPickItem[] = offered.options.map((label) => ({
-    label,
-    description: label === offered.currentValue ? "chosen" : "",
-    detail: about[label],
-  }));
-  const another = "Another model…";
-  if (id === "model") items.push({ label: another, description: "provider/model" });
-  const choice = await vscode.window.showQuickPick(items, { title: `${offered.name} of this session` });
-  const value = choice?.label === another ? await askModel(offered.currentValue) : choice?.label;
-  if (value) await set(magy, sessionId, id, value);
+  const rows = { agent: agentRows, model: modelRows, review: reviewRows }[id](magy);
+  const picked = await pickAsTheyCome(`${NAMES[id]} of this session`, rows);
+  if (!picked) return;
+  const { row, typed } = picked;
+  if (row.value === undefined) return lacks(row);
+  const value = row.value === ANOTHER ? await askModel(typed) : row.value;
+  if (value) await set(magy, await magy.sessions.ensure(), id, value);
+}
+
+async function* agentRows(magy: Magy): AsyncGenerator<Offer[]> {
+  const option = await optionOf(magy, "agent");
+  yield rowsOf(option);
+  yield rowsOf(option, await agentsBy(magy));
+}
+
+async function* reviewRows(magy: Magy): AsyncGenerator<Offer[]> {
+  yield rowsOf(await optionOf(magy, "review"), REVIEWS);
+}
+
+/** Those that are known beforehand; then what each provider says that it has, or why it does not. */
+async function* modelRows(magy: Magy): AsyncGenerator<Offer[]> {
+  const option = await optionOf(magy, "model");
+  const another: Offer = { label: ANOTHER, description: "provider/model", value: ANOTHER, alwaysShow: true };
+  const known = rowsOf(option);
+  yield [...known, another];
+  const { providers } = await magy.connection.request("magy/model/list", { cwd: folderOfCurrent(magy) });
+  const rows = providers.flatMap(({ provider, models, problem }) => [
+    { label: provider, kind: vscode.QuickPickItemKind.Separator },
+    ...(problem ? [{ label: `$(warning) ${provider}`, detail: problem }] : []),
+    ...models.filter((model) => !option.options.includes(model)).map((model) => rowOf(model, option)),
+  ]);
+  yield [...known, another, ...rows];
+}
+
+function rowsOf(option: ConfigOption, about: Record<string, string> = {}): Offer[] {
+  return option.options.map((value) => ({ ...rowOf(value, option), detail: about[value] }));
+}
+
+function rowOf(value: string, { currentValue }: ConfigOption): Offer {
+  return { label: value, description: value === currentValue ? "chosen" : "", value };
+}
+
+/** Says why a provider's models are not to be had, and what may help. */
+function lacks({ detail = "" }: Offer): void {
+  const key = { title: "Set API Key…", command: "magy.setApiKey" };
+  void tell("warning", detail, key, { title: "Run Doctor", command: "magy.runDoctor" });
 }
 
 /** Has questions of the current session answered by yes, or no more. */
@@ -50,14 +92,31 @@ export async function set(magy: Magy, sessionId: string, configId: OptionId, val
   await magy.connection.request("magy/session/set_config_option", { sessionId, configId, value });
 }
 
-/** An agent and a task for it, below the current session. */
+/** Which agent gets a task below the current session. */
 export async function askAgent(magy: Magy): Promise<string | undefined> {
-  const { agents } = await magy.connection.request("magy/agent/list", { cwd: activeFolder()?.uri.fsPath });
-  const items = agents
+  const choice = await vscode.window.showQuickPick(tasked(magy), { title: "Which agent gets the task?" });
+  return choice?.label;
+}
+
+async function tasked(magy: Magy): Promise<vscode.QuickPickItem[]> {
+  const { agents } = await magy.connection.request("magy/agent/list", { cwd: folderOfCurrent(magy) });
+  return agents
     .filter((agent) => agent.mode !== "primary")
     .map((agent) => ({ label: agent.name, detail: agent.description }));
-  const choice = await vscode.window.showQuickPick(items, { title: "Which agent gets the task?" });
-  return choice?.label;
+}
+
+/** An option of the current session, or as a session that is made now would begin with it. */
+async function optionOf(magy: Magy, id: OptionId): Promise<ConfigOption> {
+  const { current } = magy.sessions;
+  const options = current === undefined ? await optionsOfNew(magy) : await optionsOf(magy, current);
+  const found = options.find((one) => one.configId === id);
+  if (!found) throw new Error(`This session has no option ${id}.`);
+  return found;
+}
+
+async function optionsOfNew(magy: Magy): Promise<ConfigOption[]> {
+  const cwd = activeFolder()?.uri.fsPath;
+  return (await magy.connection.request("magy/session/options", { cwd })).configOptions;
 }
 
 async function optionsOf(magy: Magy, sessionId: string): Promise<ConfigOption[]> {
@@ -75,16 +134,21 @@ async function optionsOf(magy: Magy, sessionId: string): Promise<ConfigOption[]>
   });
 }
 
-async function agentsBy(magy: Magy): Promise<Record<string, string>> {
-  const cwd = magy.sessions.summary?.session.cwd;
-  const { agents } = await magy.connection.request("magy/agent/list", { cwd });
-  return Object.fromEntries(agents.map((agent: AgentInfo) => [agent.name, agent.description]));
+function folderOfCurrent(magy: Magy): string | undefined {
+  return magy.sessions.summary?.session.cwd ?? activeFolder()?.uri.fsPath;
 }
 
-function askModel(value: string): Thenable<string | undefined> {
+async function agentsBy(magy: Magy): Promise<Record<string, string>> {
+  const { agents } = await magy.connection.request("magy/agent/list", { cwd: folderOfCurrent(magy) });
+  return Object.fromEntries(agents.map((agent) => [agent.name, agent.description]));
+}
+
+/** What was typed in the list counts, if it names a model. */
+async function askModel(typed: string): Promise<string | undefined> {
+  if (MODEL.test(typed)) return typed;
   return vscode.window.showInputBox({
     title: "Model, as provider/model",
-    value,
-    validateInput: (text) => (/^[^/\s]+\/\S+$/.test(text) ? undefined : "Name it as provider/model."),
+    value: typed,
+    validateInput: (text) => (MODEL.test(text) ? undefined : "Name it as provider/model."),
   });
 }

@@ -9,6 +9,8 @@ import { updated } from "./summary";
 
 const CURRENT = "magy.session";
 
+type Beginning = NonNullable<Parameters<Sessions["create"]>[0]>;
+
 /** The sessions of this window; the current one is remembered for the folder. */
 export class WindowSessions implements Sessions, vscode.Disposable {
   private readonly subscriptions: Subscriptions;
@@ -47,22 +49,15 @@ export class WindowSessions implements Sessions, vscode.Disposable {
   }
 
   async ensure(): Promise<string> {
-    if (this.shown !== undefined) return this.shown;
-    // Two that ask at once get the same one.
-    this.making ??= this.create().finally(() => (this.making = undefined));
-    return this.making;
+    return this.making ?? this.shown ?? this.create();
   }
 
-  async create(options: { cwd?: string; agent?: string; model?: string } = {}): Promise<string> {
-    const cwd = options.cwd ?? activeFolder()?.uri.fsPath;
-    const sessionId = `vscode-${randomUUID()}`;
-    await this.connection.request("magy/session/new", { ...options, cwd, sessionId });
-    if (vscode.workspace.getConfiguration("magy").get("bypassPermission", false)) {
-      const on = { sessionId, configId: "bypass" as const, value: "on" };
-      await this.connection.request("magy/session/set_config_option", on);
-    }
-    this.show(sessionId);
-    return sessionId;
+  create(options: Beginning = {}): Promise<string> {
+    const making = this.make(options).finally(() => {
+      if (this.making === making) this.making = undefined;
+    });
+    this.making = making;
+    return making;
   }
 
   subscribe(sessionId: string, listener: SessionListener): vscode.Disposable {
@@ -88,6 +83,18 @@ export class WindowSessions implements Sessions, vscode.Disposable {
     this.watching?.dispose();
     this.changedCurrent.dispose();
     this.changedSummary.dispose();
+  }
+
+  private async make(options: Beginning): Promise<string> {
+    const cwd = options.cwd ?? (await folderOfNew())?.uri.fsPath;
+    const sessionId = `vscode-${randomUUID()}`;
+    await this.connection.request("magy/session/new", { ...options, cwd, sessionId });
+    if (vscode.workspace.getConfiguration("magy").get("bypassPermission", false)) {
+      const on = { sessionId, configId: "bypass" as const, value: "on" };
+      await this.connection.request("magy/session/set_config_option", on);
+    }
+    this.show(sessionId);
+    return sessionId;
   }
 
   private become(sessionId: string | undefined): void {
@@ -119,9 +126,22 @@ export class WindowSessions implements Sessions, vscode.Disposable {
 
 /** The folder of the active editor, or else the first one. */
 export function activeFolder(): vscode.WorkspaceFolder | undefined {
+  return folderOfEditor() ?? vscode.workspace.workspaceFolders?.[0];
+}
+
+function folderOfEditor(): vscode.WorkspaceFolder | undefined {
   const uri = vscode.window.activeTextEditor?.document.uri;
-  const around = uri && vscode.workspace.getWorkspaceFolder(uri);
-  return around ?? vscode.workspace.workspaceFolders?.[0];
+  return uri && vscode.workspace.getWorkspaceFolder(uri);
+}
+
+/** The folder for a new session: the person chooses, where no editor tells. Throws CancellationError. */
+async function folderOfNew(): Promise<vscode.WorkspaceFolder | undefined> {
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  const told = folderOfEditor() ?? (folders.length < 2 ? folders[0] : undefined);
+  if (told || !folders.length) return told;
+  const chosen = await vscode.window.showWorkspaceFolderPick({ placeHolder: "The folder of the new session" });
+  if (!chosen) throw new vscode.CancellationError();
+  return chosen;
 }
 
 /** What the folder of a session is called; "" where all that is shown is of one folder. */

@@ -86,7 +86,7 @@ class View implements vscode.WebviewViewProvider {
         remembered: new Remembered(this.context.workspaceState, LEFT),
         titled: () => undefined, // the page says it
       },
-      () => this.parts.magy.sessions.current,
+      this.parts.magy.sessions,
     );
     this.surface = surface;
     view.onDidChangeVisibility(() => !view.visible && surface.hidden());
@@ -161,7 +161,7 @@ class Tabs implements vscode.WebviewPanelSerializer<Kept | undefined> {
         remembered: new Remembered(this.context.workspaceState, `${LEFT} ${sessionId}`),
         titled: (title) => (panel.title = title.length > 40 ? `${title.slice(0, 39)}…` : title),
       },
-      () => sessionId,
+      { current: sessionId, ensure: () => Promise.resolve(sessionId) },
     );
     this.panels.set(sessionId, panel);
     panel.iconPath = vscode.Uri.joinPath(this.context.extensionUri, "media", "magy.svg");

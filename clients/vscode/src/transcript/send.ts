@@ -6,12 +6,15 @@ import { special } from "./special";
 
 type Prompt = Extract<FromPage, { type: "prompt" }>;
 
-/** Sends a prompt to a session; `along`: the blocks that go with its words. */
-export async function sendPrompt(magy: Magy, sessionId: string, prompt: Prompt, along: PromptBlock[]): Promise<void> {
+/** Sends a prompt to the session that `ensure` returns; `along`: the blocks that go with its words. */
+export async function sendPrompt(
+  magy: Magy, ensure: () => Promise<string>, prompt: Prompt, along: PromptBlock[],
+): Promise<void> {
   const { connection } = magy;
   const blocks = blocksOf(prompt, along);
   const own = special(prompt.text);
   if (own?.do === "new") return void (await magy.sessions.create());
+  const sessionId = await ensure();
   if (own?.do === "compact") return void (await connection.request("magy/session/compact", { sessionId, focus: own.focus }));
   if (own?.do === "spawn") {
     const [, ...rest] = blocks;

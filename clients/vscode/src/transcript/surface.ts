@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import { sentence } from "../commands";
-import type { Magy } from "../magy";
+import type { Magy, Sessions } from "../magy";
 import type { Reviews } from "../review/reviews";
 import { closeChild, listChildren, waitFor } from "../sessions/children";
 import { childName, rootOf, works } from "../sessions/rows";
@@ -40,6 +40,9 @@ export interface Offer {
   turnId: string;
 }
 
+/** Whose transcript a surface shows: one session's always, or the window's current one. */
+export type Session = Pick<Sessions, "current" | "ensure">;
+
 /** What a surface may ask of those who hold it. */
 export interface Holder {
   readonly magy: Magy;
@@ -69,7 +72,7 @@ export class Surface implements vscode.Disposable {
   constructor(
     private readonly webview: vscode.Webview,
     private readonly holder: Holder,
-    private readonly session: () => string | undefined,
+    private readonly session: Session,
   ) {
     const { connection } = holder.magy;
     this.context = new PromptContext(connection, holder.editors, (chips) => this.tell({ type: "chips", chips }));
@@ -100,7 +103,7 @@ export class Surface implements vscode.Disposable {
 
   /** Shows the session that is to be shown now. */
   follow(): void {
-    const next = this.session();
+    const next = this.session.current;
     if (!this.ready || (next === this.sessionId && this.subscription)) return;
     this.become(next);
     this.updates = [];
@@ -268,7 +271,7 @@ export class Surface implements vscode.Disposable {
       case "dropped":
         return this.dropped(message.uris);
       case "option": {
-        const sessionId = this.sessionId ?? (await this.holder.magy.sessions.ensure());
+        const sessionId = await this.session.ensure();
         await connection.request("magy/session/set_config_option", { sessionId, configId: message.configId, value: message.value });
         return;
       }
@@ -322,11 +325,14 @@ export class Surface implements vscode.Disposable {
   private async prompt(message: Extract<FromPage, { type: "prompt" }>): Promise<void> {
     try {
       const along = await this.context.blocks(message.along.context);
-      const sessionId = this.sessionId ?? (await this.holder.magy.sessions.ensure());
-      await sendPrompt(this.holder.magy, sessionId, message, along);
+      const { sessionId } = this;
+      // What takes the place of a turn is for the session that has this turn.
+      const ensure = () => (message.replaces && sessionId ? Promise.resolve(sessionId) : this.session.ensure());
+      await sendPrompt(this.holder.magy, ensure, message, along);
       this.tell({ type: "accepted", messageId: message.messageId });
     } catch (error) {
-      this.tell({ type: "refused", messageId: message.messageId, text: message.text, message: sentence(error) });
+      const why = error instanceof vscode.CancellationError ? "Not sent: no folder was chosen" : sentence(error);
+      this.tell({ type: "refused", messageId: message.messageId, text: message.text, message: why });
     }
     await this.context.name([]);
   }

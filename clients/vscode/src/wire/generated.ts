@@ -1098,6 +1098,15 @@ export interface MetaUsageStamp {
   magy: UsageStamp;
 }
 
+export interface ModelsParams {
+  /** The directory whose project's providers to ask; null: the first folder */
+  cwd?: string | null;
+}
+
+export interface ModelsResult {
+  providers: ProviderModels[];
+}
+
 /** A link to a file, or a picture of a prompt (`magy-blob:HASH`; its bytes are not sent). */
 export interface NamedLink {
   type: "resource_link";
@@ -1257,6 +1266,15 @@ export interface PromptRun {
 export interface Prompted {
   sessionId: string;
   messageId: string;
+}
+
+/** The models of a provider that can be used: it is configured, has its key, or runs on this machine. */
+export interface ProviderModels {
+  provider: string;
+  /** As `provider/model`: what the configuration names or Magy knows, then the rest of the provider's own list */
+  models: string[];
+  /** Why its own list is not there, in a sentence; empty: it is */
+  problem: string;
 }
 
 /** The queue of waiting prompts changed. Exactly one of `added`, `admitted` and `order` is there. */
@@ -2054,6 +2072,11 @@ export interface Requests {
   "magy/rewrite/start": {
     params: RewriteStartParams;
     result: RewriteStartResult;
+  };
+  /** List the models of the providers that can be used, which are asked for them: that may take some seconds. One that does not answer is named, with the reason. */
+  "magy/model/list": {
+    params: ModelsParams;
+    result: ModelsResult;
   };
   /** How the MCP servers of a project are doing, and what tools they give. Starts none, unless `connect` names it. */
   "magy/mcp/list": {

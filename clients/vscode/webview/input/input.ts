@@ -330,8 +330,13 @@ export class Input {
     const list = choices.includes(now) || now === "" ? choices : [now, ...choices];
     const { name, words } = PICKERS[id];
     const options = list.map((one) => h("option", { value: one, selected: one === now }, words(one)));
-    const made = h("select", { "aria-label": name, title: name }, ...options);
-    made.addEventListener("change", () => this.choose(id, made.value));
+    const others = id === "model" && h("option", { value: OTHERS }, "More models…");
+    const made = h("select", { "aria-label": name, title: name }, ...options, others);
+    made.addEventListener("change", () => {
+      if (made.value !== OTHERS) return this.choose(id, made.value);
+      made.value = now;
+      this.shown.post({ type: "run", command: "selectModel" });
+    });
     return made;
   }
 
@@ -341,6 +346,9 @@ export class Input {
     this.text.focus();
   }
 }
+
+/** In the place of a model: asks the providers which they have. */
+const OTHERS = "…";
 
 /** What each picker is called, and how it shows a value. */
 const PICKERS = {
