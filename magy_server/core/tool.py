@@ -23,6 +23,8 @@ from magy_server.core.agents.child import ChildInfo, Spawn, Waited
 from magy_server.core.agents.mail import Status
 from magy_server.core.errors import ToolError
 from magy_server.core.events import Answered, Event
+from magy_server.core.graphs.graph import GraphTask
+from magy_server.core.graphs.progress import GraphProgress
 from magy_server.core.knowledge import Knowledge
 from magy_server.core.ports import Editor, ToolSchema
 from magy_server.core.values import (
@@ -124,6 +126,13 @@ class Team(Protocol):
     async def wait(self, jobs: Sequence[str], until: Literal["any", "all"], deadline: float
                    ) -> Waited:  # fmt: skip
         """Waits for these session ids, until `deadline` (seconds since the epoch)."""
+
+    async def run_graph(
+        self, id: str, tasks: Sequence[GraphTask], moved: Callable[[GraphProgress], None]
+    ) -> GraphProgress:
+        """Has these tasks, which are in order, done by agents below the session's own; `id`: the
+        call that began this. `moved` is called with how it is, each time that changes. Returns when
+        all is settled, nothing more can begin, or somebody has something to say to the session."""
 
     async def awaited(self) -> Sequence[str]:
         """Returns its own children that are not closed, or of whom something is still to come."""

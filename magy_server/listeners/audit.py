@@ -194,7 +194,7 @@ class Audit:
         if report := mail.report:
             about |= {
                 "task": self._redact(mail.name),
-                "call_id": key if tree.is_call(key := mail.sender.rpartition("/")[2]) else None,
+                "call_id": tree.call_of(mail.sender.rpartition("/")[2]) or None,
                 "run_id": mail.run,
                 "child_turn_id": report.turn,
                 "status": report.status,

@@ -3,7 +3,7 @@ tree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Literal
 
@@ -18,11 +18,14 @@ from magy_server.core.errors import (
     ProviderError,
     ToolError,
 )
+from magy_server.core.graphs.graph import GraphTask
+from magy_server.core.graphs.progress import GraphProgress
 from magy_server.core.tool import Delivery
 from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.session import Session
 from magy_server.engine.world import World
 from magy_server.team.children import Children
+from magy_server.team.graphs import GraphRun
 from magy_server.team.mailing import Mailing
 
 NAMED = 20
@@ -111,6 +114,13 @@ class TeamAccess:
             return await self._mailing.wait(
                 self._id, jobs, until=until, deadline=deadline, itself=True
             )
+
+    async def run_graph(
+        self, id: str, tasks: Sequence[GraphTask], moved: Callable[[GraphProgress], None]
+    ) -> GraphProgress:
+        run = GraphRun(self._world, self._children, self._mailing, self._session, id, tasks, moved)
+        with _for_the_model():
+            return await run.done()
 
     async def awaited(self) -> Sequence[str]:
         with _for_the_model():

@@ -31,7 +31,7 @@ NAME = 80
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """`first`: all events but the task's. `by`: the process that spawns."""
+    """`first`: all events but the task's, which is the last."""
 
     first: Sequence[Event]
     task: Prompted
@@ -78,7 +78,7 @@ async def beginning(
         model=_model(world, parent, agent, wanted.model),
         title=shortened(wanted.name, NAME) or _title(wanted.prompt, agent),
         parent=above.id,
-        call="" if wanted.by else wanted.key,
+        call="" if wanted.by else tree.call_of(wanted.key),
         rules=_rules(wanted.rules, found),
         limits=_limits(wanted.limits),
     )
@@ -90,6 +90,7 @@ async def beginning(
         found |= more
     if parent.review:
         first.append(Configured(option="review", value=parent.review))
+    first += wanted.letters
     prompt: Sequence[Content] = wanted.prompt
     if wanted.by:  # what a person mentions in it
         state = State(stream, opened=begin, options={"agent": agent.name})

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from magy_server.core.agents import tree
-from magy_server.core.agents.mail import Report, Status
+from magy_server.core.agents.mail import Mailed, Report, Status
 from magy_server.core.permit import Ruleset
 from magy_server.core.spawn_settings import SpawnSettings
 from magy_server.core.state.spending import NO_SPENDING, Spent
@@ -58,7 +58,7 @@ class Spawn:
     """What is wanted of a new child. `key` names it below its parent: the call's id, or that of the
     request; spawning twice under one key is once. `context`: how many of the parent's latest turns
     it knows, -1 all. `rules` may only narrow. `cwd`: absolute; "": the parent's. `by`: which
-    process asked, or "" for a model."""
+    process asked, or "" for a model. `letters`: messages that it gets together with its task."""
 
     key: str
     agent: str
@@ -70,6 +70,7 @@ class Spawn:
     limits: Limits | None = None
     cwd: str = ""
     by: str = ""
+    letters: tuple[Mailed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The ids of sessions say who is whose child: `root`, `root/3.0`, `root/3.0/review`.
 
-The last part is the call that spawned the child, or the key of the request that did. Pure.
+The last part is the call that spawned the child, or the key of the request that did; where one call
+or request spawns several, for tasks of a graph, the task and the attempt follow it. Pure.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ Stream = NewType("Stream", str)
 SESSIONS = "session/"
 """The streams of sessions begin with it."""
 SEPARATOR = "/"
-_CALL = regex(r"\d+\.\d+")
+_CALL = regex(r"(\d+\.\d+)(?:\.[A-Za-z0-9_-]+\.\d+)?")
 
 
 def stream_of(session: str) -> Stream:
@@ -60,6 +61,29 @@ def asked_at(session: str) -> int:
     person did."""
     key = session.rpartition(SEPARATOR)[2]
     return int(key.partition(".")[0]) if is_call(key) else 0
+
+
+def attempt(graph: str, task: str, number: int) -> str:
+    """Returns the key of the child that makes the `number`th attempt, from 1, at a task of a graph,
+    which the call or request `graph` began."""
+    return f"{graph}.{task}.{number}"
+
+
+def attempted(graph: str, session: str) -> tuple[str, int] | None:
+    """Returns which task of the graph a child is for, and the number of the attempt; None: for
+    none."""
+    key = session.rpartition(SEPARATOR)[2]
+    if not key.startswith(f"{graph}."):
+        return None
+    task, _, number = key.removeprefix(f"{graph}.").rpartition(".")
+    return (task, int(number)) if task and number.isdigit() else None
+
+
+def call_of(key: str) -> str:
+    """Returns the id of the call of the parent's model that spawned a child of that name; "" when a
+    person did."""
+    found = _CALL.fullmatch(key)
+    return found[1] if found else ""
 
 
 def is_call(key: str) -> bool:

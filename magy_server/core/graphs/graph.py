@@ -1,0 +1,196 @@
+"""A graph says which tasks agents have, and which of them need the results of which.
+
+It is data: how far it is, and what may begin, are functions of the attempts at its tasks, which
+the logs of the agents tell. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from magy_server.core.agents.child import LIVE
+from magy_server.core.agents.mail import Status
+from magy_server.core.errors import InvalidRequest
+from magy_server.core.values import Value
+
+MOST = 10_000
+"""Tasks of one graph."""
+LONGEST = 100_000
+"""The most characters of a task's prompt."""
+NAMED = 10
+"""Tasks that an error names."""
+
+TaskId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$", min_length=1, max_length=32)]
+
+
+class GraphTask(Value):
+    """One task: an agent gets `prompt`, and with it the results of those that it `needs`.
+
+    `retries`: how often a failure is tried again, with the model `instead` if that is named.
+    `seconds`: how long one attempt may take; 0: as long as any turn. `writes`: the files and
+    directories below the workspace root that it may change; none named: whatever its agent may."""
+
+    id: Annotated[TaskId, "A short name, by which others need it"]
+    prompt: Annotated[
+        str,
+        "The whole task; besides, the agent sees the results of what the task needs, nothing else",
+        Field(min_length=1, max_length=LONGEST),
+    ]
+    agent: Annotated[str, "Which agent, such as explore or general"] = "general"
+    needs: Annotated[tuple[TaskId, ...], "The ids of tasks that must be done before"] = ()
+    model: Annotated[str, "provider/model; empty: the agent's, else yours"] = ""
+    retries: Annotated[int, "How often it is tried again if it fails", Field(ge=0, le=3)] = 0
+    instead: Annotated[str, "The model for those tries"] = ""
+    seconds: Annotated[float, "Time for one try; 0: no limit", Field(ge=0, le=86_400)] = 0
+    writes: Annotated[
+        tuple[str, ...], "The files and directories that it may change; empty: as its agent may"
+    ] = ()
+
+
+TaskState = Literal[
+    "waiting", "ready", "running", "asking", "completed", "failed", "cancelled", "skipped"
+]
+"""It waits for others; it may begin; an agent is at work; the agent asks the person; how its last
+attempt ended; nothing that it needs gave a result."""
+SETTLED: tuple[TaskState, ...] = ("completed", "failed", "cancelled", "skipped")
+
+
+def in_order(tasks: Sequence[GraphTask]) -> list[GraphTask]:
+    """Returns the tasks, each after all that it needs, else in the order given. Raises
+    InvalidRequest for what is no graph, naming the tasks."""
+    known = {task.id: task for task in tasks}
+    if not 0 < len(tasks) <= MOST:
+        raise InvalidRequest(f"A graph has 1 to {MOST:,} tasks, not {len(tasks):,}.")
+    if len(known) < len(tasks):
+        raise InvalidRequest(f"Two tasks have the id {_twice(tasks)!r}; give each its own.")
+    for task in tasks:
+        if strange := [id for id in task.needs if id not in known]:
+            raise InvalidRequest(
+                f"Task {task.id!r} needs {_names(strange)}, which is not a task of this graph. "
+                f"There are: {_names(known)}."
+            )
+    needs = {task.id: set(task.needs) for task in tasks}
+    after: dict[str, list[str]] = {task.id: [] for task in tasks}
+    for task in tasks:
+        for id in needs[task.id]:
+            after[id].append(task.id)
+    free = deque(task.id for task in tasks if not needs[task.id])
+    found: list[GraphTask] = []
+    while free:
+        id = free.popleft()
+        found.append(known[id])
+        for later in after[id]:
+            needs[later].discard(id)
+            if not needs[later]:
+                free.append(later)
+    if len(found) < len(tasks):
+        raise InvalidRequest(f"Tasks need each other: {_cycle(needs)}. Take one need away.")
+    return found
+
+
+def check_writes(tasks: Sequence[GraphTask]) -> None:
+    """Raises InvalidRequest when two tasks that may be at work at the same time may change the same
+    place. `tasks`: in order."""
+    place = {task.id: number for number, task in enumerate(tasks)}
+    before: list[int] = []  # for each task, the tasks that are done before it begins, as bits
+    for task in tasks:
+        bits = 0
+        for id in task.needs:
+            bits |= before[place[id]] | 1 << place[id]
+        before.append(bits)
+    owners: dict[str, list[int]] = {}
+    for number, task in enumerate(tasks):
+        for path in {plain(path) for path in task.writes}:
+            owners.setdefault(path, []).append(number)
+    for path, own in owners.items():
+        above = [owner for part in _above(path) for owner in owners.get(part, ())]
+        pairs = [*pairwise(own), *((a, b) for a in above for b in own)]
+        for one, other in pairs:
+            first, second = sorted((one, other))
+            if first != second and not before[second] >> first & 1:
+                raise InvalidRequest(
+                    f"Tasks {tasks[first].id!r} and {tasks[second].id!r} may both change {path} at "
+                    "the same time. Let one need the other, or give each files of its own."
+                )
+
+
+def plain(path: str) -> str:
+    """Returns the path of a file or directory below the workspace root without what means nothing
+    in it. Raises InvalidRequest for what is none."""
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if path.startswith("/") or ".." in parts or not parts or set("*?\0") & set(path):
+        raise InvalidRequest(
+            f"writes: {path!r} must be the path of a file or directory below the workspace root, "
+            "without wildcards."
+        )
+    return "/".join(parts)
+
+
+def states(
+    tasks: Sequence[GraphTask], attempts: Mapping[str, Sequence[Status]]
+) -> dict[str, TaskState]:
+    """Returns how each task is. `tasks`: in order; `attempts`: by task, how each attempt is."""
+    found: dict[str, TaskState] = {}
+    for task in tasks:
+        tries = attempts.get(task.id, ())
+        found[task.id] = _tried(task, tries) if tries else _untried(task, found)
+    return found
+
+
+def _tried(task: GraphTask, tries: Sequence[Status]) -> TaskState:
+    last = tries[-1]
+    if last in LIVE:
+        return "asking" if last == "waiting" else "running"
+    if last == "completed":
+        return "completed"
+    if last == "failed":
+        return "failed" if len(tries) > task.retries else "ready"
+    return "cancelled"
+
+
+def _untried(task: GraphTask, found: Mapping[str, TaskState]) -> TaskState:
+    """What failed holds nobody up: the others do with what there is, if there is anything."""
+    needed = [found[id] for id in task.needs]
+    if any(state not in SETTLED for state in needed):
+        return "waiting"
+    return "ready" if not needed or "completed" in needed else "skipped"
+
+
+def last(tasks: Sequence[GraphTask]) -> list[GraphTask]:
+    """Returns the tasks that no other needs: what they say is what the graph comes to."""
+    needed = {id for task in tasks for id in task.needs}
+    return [task for task in tasks if task.id not in needed]
+
+
+def _twice(tasks: Iterable[GraphTask]) -> str:
+    counts = Counter(task.id for task in tasks)
+    return max(counts, key=counts.__getitem__)
+
+
+def _names(ids: Iterable[str]) -> str:
+    ids = list(ids)
+    more = f" and {len(ids) - NAMED:,} more" if len(ids) > NAMED else ""
+    return ", ".join(ids[:NAMED]) + more
+
+
+def _cycle(needs: Mapping[str, set[str]]) -> str:
+    """`needs`: of those that never become free, what they still need."""
+    at = next(id for id, left in needs.items() if left)
+    way: list[str] = []
+    while at not in way:
+        way.append(at)
+        at = min(id for id in needs[at] if needs[id])
+    way = [*way[way.index(at) :], at]
+    if len(way) > NAMED:
+        way = [*way[: NAMED - 1], "…", at]
+    return " needs ".join(way)
+
+
+def _above(path: str) -> Iterable[str]:
+    parts = path.split("/")
+    return ("/".join(parts[:end]) for end in range(1, len(parts)))

@@ -1,0 +1,90 @@
+"""How far a graph is: the attempts at each task, who made them, and what they took. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from magy_server.core.agents.child import LIVE, ChildInfo
+from magy_server.core.agents.mail import Mailed, Status, TextPayload
+from magy_server.core.graphs.drawing import MARKS
+from magy_server.core.graphs.graph import SETTLED, GraphTask, TaskState, last
+from magy_server.core.graphs.merging import Merged, Piece, merged
+from magy_server.core.state.spending import NO_SPENDING, Spent
+from magy_server.dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """`number`: from 1. `mail`: what it came to, once it has ended."""
+
+    child: ChildInfo
+    number: int
+    status: Status
+    mail: Mailed | None
+
+    @property
+    def text(self) -> str:
+        payload = self.mail.payload if self.mail else None
+        return payload.text if isinstance(payload, TextPayload) else ""
+
+    @property
+    def seconds(self) -> float:
+        report = self.mail.report if self.mail else None
+        return report.seconds if report else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class GraphProgress:
+    """`tasks`: in order. `blocked`: why no more of it can begin now; "": nothing hinders it."""
+
+    id: str
+    tasks: Sequence[GraphTask]
+    states: Mapping[str, TaskState]
+    attempts: Mapping[str, Sequence[Attempt]]
+    blocked: str = ""
+
+    @property
+    def settled(self) -> bool:
+        return all(state in SETTLED for state in self.states.values())
+
+    @property
+    def live(self) -> list[str]:
+        """Returns the sessions of the agents that are at work."""
+        tries = (one for some in self.attempts.values() for one in some)
+        return [one.child.session for one in tries if one.status in LIVE]
+
+    @property
+    def result(self) -> Merged:
+        """Returns what the tasks that nobody needs say together. Of one that gave nothing, what it
+        would have built on stands in its place."""
+        done = [task.id for task in self.tasks if self.states[task.id] == "completed"]
+        needs = {task.id: task.needs for task in self.tasks}
+        shown: dict[str, None] = {}
+        asked = [task.id for task in last(self.tasks)]
+        while asked:
+            id = asked.pop(0)
+            if id in done:
+                shown[id] = None
+            else:
+                asked += needs[id]
+        in_order = [id for id in done if id in shown]
+        return merged([Piece(id, self.attempts[id][-1].text) for id in in_order])
+
+    def took(self, task: str) -> Spent:
+        """Returns what all attempts at a task took, with the agents below them."""
+        return sum((one.child.tree for one in self.attempts.get(task, ())), NO_SPENDING)
+
+    def line(self, task: GraphTask) -> str:
+        """Returns who did a task, how it went and what it took."""
+        tries = self.attempts.get(task.id, ())
+        spent = self.took(task.id)
+        parts = [f"{MARKS[self.states[task.id]]} {task.id} ({task.agent}): {self.states[task.id]}"]
+        if tries:
+            parts.append(tries[-1].child.model or "its model")
+            if seconds := sum(one.seconds for one in tries):
+                parts.append(f"{seconds:.1f} s")
+            more = "+" if spent.usage.unreported else ""
+            parts.append(f"{spent.usage.total}{more} tokens, ${spent.cost:.4f}")
+        if len(tries) > 1:
+            parts.append(f"{len(tries)} attempts")
+        return ", ".join(parts)

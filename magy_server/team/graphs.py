@@ -1,0 +1,191 @@
+"""This module has a graph of tasks done: each task by a child, as soon as it may begin.
+
+It keeps nothing. Which attempts there are, the names of children say, and what they came to, the
+parent's log: whoever goes on after a crash finds both as they are, and a task that was begun is not
+begun twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+
+from magy_server.core.agents import tree
+from magy_server.core.agents.child import LIVE, ChildInfo, Spawn
+from magy_server.core.agents.mail import Mailed, Status, TextPayload, ulid
+from magy_server.core.agents.narrowing import narrowing
+from magy_server.core.errors import InvalidRequest
+from magy_server.core.events import Requeued
+from magy_server.core.graphs.graph import GraphTask, TaskState, plain, states
+from magy_server.core.graphs.progress import Attempt, GraphProgress
+from magy_server.core.permit import Ruleset
+from magy_server.core.prompting.framing import escaped
+from magy_server.core.values import Limits, Text
+from magy_server.dataclass import dataclass
+from magy_server.engine.log import Write
+from magy_server.engine.session import Session
+from magy_server.engine.world import World
+from magy_server.team.children import Children
+from magy_server.team.mailing import Mailing
+
+FOREVER = 10 * 365 * 86_400.0
+"""Seconds: a graph has as much time as the turn that it is done in."""
+
+
+@dataclass(slots=True)
+class GraphRun:
+    """The graph `id` (the call or request that began it) of the session `parent`. `tasks`: in
+    order. `show` is called with how it is, each time that changes."""
+
+    world: World
+    children: Children
+    mailing: Mailing
+    parent: Session
+    id: str
+    tasks: Sequence[GraphTask]
+    show: Callable[[GraphProgress], None]
+    _attempts: dict[str, list[Attempt]] = field(default_factory=dict)
+    _blocked: str = ""
+
+    async def done(self) -> GraphProgress:
+        """Returns how it is when all is done, when there is no room for a child and none of its own
+        that could make some, or when somebody has something to say to the parent. Raises what
+        spawning and waiting do."""
+        await self._look()
+        while True:
+            await self._begin()
+            how = self._progress()
+            self.show(how)
+            if how.settled or not how.live:
+                return how
+            waited = await self.mailing.wait(
+                self.parent.id, how.live, until="any", itself=True,
+                deadline=self.world.clock.now() + FOREVER,
+            )  # fmt: skip
+            await self._look()
+            await self._drop([result.mail for result in waited.results if result.mail])
+            if waited.why == "interrupted":
+                how = self._progress()
+                self.show(how)
+                return how
+
+    async def _look(self) -> None:
+        """Which attempts there are, and how they are by now."""
+        await self.parent.refresh()
+        reports = self.parent.state.reports
+        found: dict[str, list[Attempt]] = {}
+        for child in await self.children.list(self.parent.id, recursive=False, closed=True):
+            if about := tree.attempted(self.id, child.session):
+                reported = reports.get(child.session)
+                mail = reported.mail if reported else None
+                attempt = Attempt(child, about[1], _status(child, mail), mail)
+                found.setdefault(about[0], []).append(attempt)
+        self._attempts = {task: sorted(tries, key=_number) for task, tries in found.items()}
+
+    def _progress(self) -> GraphProgress:
+        return GraphProgress(self.id, self.tasks, self._states(), self._attempts, self._blocked)
+
+    def _states(self) -> Mapping[str, TaskState]:
+        tries = {id: [one.status for one in some] for id, some in self._attempts.items()}
+        return states(self.tasks, tries)
+
+    async def _drop(self, mail: Sequence[str]) -> None:
+        """A result is for the graph: the parent's model gets what all come to, in the end."""
+        await self.parent.append(
+            lambda now: Write([Requeued(dropped=tuple(mail))]) if mail else None
+        )
+
+    # --- beginning --------------------------------------------------------------------------------
+
+    async def _begin(self) -> None:
+        """All that may begin and for which there is room."""
+        self._blocked = ""
+        how = self._states()
+        for task in self.tasks:
+            if how[task.id] != "ready":
+                continue
+            while why := await self._spawn(task):
+                if not await self._make_room():
+                    self._blocked = why
+                    return
+
+    async def _spawn(self, task: GraphTask) -> str:
+        """Returns why there is no room; "": it is begun."""
+        tries = self._attempts.setdefault(task.id, [])
+        number = len(tries) + 1
+        try:
+            child, _ = await self.children.spawn(self.parent.id, self._wanted(task, number))
+        except InvalidRequest as error:
+            if error.reason == "spawn_limit":
+                return error.message
+            raise
+        tries.append(Attempt(child, number, "queued", None))
+        return ""
+
+    async def _make_room(self) -> bool:
+        """Closes an agent that has nothing more to do."""
+        for tries in self._attempts.values():
+            for place, one in enumerate(tries):
+                if one.status not in LIVE and one.child.status != "closed":
+                    await self.children.close(one.child.session, reason="done", by=self.parent.id)
+                    closed = await self.children.info(one.child.session)
+                    tries[place] = Attempt(closed, one.number, one.status, one.mail)
+                    return True
+        return False
+
+    def _wanted(self, task: GraphTask, number: int) -> Spawn:
+        key = tree.attempt(self.id, task.id, number)
+        to = tree.child(self.parent.id, key)
+        came = [self._attempts[id][-1] for id in task.needs if self._attempts.get(id)]
+        failed = [id for id in task.needs if self._states()[id] != "completed"]
+        prompt = escaped(task.prompt)
+        if failed:
+            prompt += (
+                f"\n\nNothing came of {', '.join(failed)}, on which this task depends. Do what can "
+                "be done without, and say in your result what is missing for that reason."
+            )
+        return Spawn(
+            key=key,
+            agent=task.agent,
+            prompt=(Text(text=prompt),),
+            name=task.id,
+            model=(number > 1 and task.instead) or task.model,
+            rules=self._rules(task),
+            limits=Limits(requests=0, repeats=0, seconds=task.seconds) if task.seconds else None,
+            letters=tuple(
+                _passed_on(one.mail, to) for one in came if one.mail and one.status == "completed"
+            ),
+        )
+
+    def _rules(self, task: GraphTask) -> Ruleset | None:
+        if not task.writes:
+            return None
+        places = [f"./{plain(place)}" for place in task.writes]
+        rules = {pattern: "allow" for place in places for pattern in (place, f"{place}/**")}
+        rules["*"] = "deny"
+        return narrowing({"edit": rules, "write": rules}, self.world.keys)
+
+
+def _passed_on(mail: Mailed, to: str) -> Mailed:
+    """The result of one agent, for another that builds on it. It comes along with the task."""
+    text = mail.payload.text if isinstance(mail.payload, TextPayload) else ""
+    return Mailed(
+        id=ulid(0, f"{mail.id}:{to}"),
+        sender=mail.sender,
+        agent=mail.agent,
+        name=mail.name,
+        to=to,
+        payload=TextPayload(text=text),
+        wakes=False,
+        untrusted=mail.untrusted,
+    )
+
+
+def _status(child: ChildInfo, mail: Mailed | None) -> Status:
+    if child.status in LIVE:
+        return child.status
+    return mail.report.status if mail and mail.report else "cancelled"
+
+
+def _number(attempt: Attempt) -> int:
+    return attempt.number

@@ -1,0 +1,169 @@
+"""With this tool an agent has several tasks done by child agents, of which some build on others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from magy_server.core.errors import InvalidRequest, ToolError
+from magy_server.core.graphs.graph import GraphTask, check_writes, in_order
+from magy_server.core.graphs.progress import GraphProgress
+from magy_server.core.graphs.shapes import Shape, shaped
+from magy_server.core.text.sanitizing import shortened
+from magy_server.core.tool import FactContext, Gathered, ToolContext, previewed, run_again
+from magy_server.core.tool import Result as Outcome
+from magy_server.core.values import Facts, Resource
+from magy_server.tools.shipped import tool
+
+TITLE = 80
+SHOWN = 20_000
+"""The most characters of the result that the model is given at once."""
+LISTED = 200
+_TASKS: TypeAdapter[list[GraphTask]] = TypeAdapter(list[GraphTask])
+
+
+def _ordered(tasks: Sequence[GraphTask], shape: Shape, rounds: int) -> list[GraphTask]:
+    try:
+        ordered = in_order(shaped(shape, tasks, rounds))
+        check_writes(ordered)
+    except InvalidRequest as error:
+        raise ToolError(error.message) from None
+    return ordered
+
+
+async def _graph_facts(
+    ctx: FactContext, tasks: Sequence[GraphTask], shape: Shape, rounds: int, go_on: str
+) -> Gathered:
+    """One question covers all agents of a graph."""
+    if go_on:
+        if tasks:
+            raise ToolError("go_on names a graph that is there: leave `tasks` out.")
+        return Facts(title=f"Go on with the tasks of {go_on}"), {}
+    ordered = _ordered(tasks, shape, rounds)
+    for agent, models in _asked_for(ordered).items():
+        for model in models:
+            await ctx.team.check(agent, model, "")
+    agents = dict.fromkeys(task.agent for task in ordered)
+    facts = Facts(
+        resources=tuple(Resource(kind="agent", subject=f"spawn {agent}") for agent in agents),
+        title=shortened(f"Run {len(ordered)} tasks: {', '.join(t.id for t in ordered)}", TITLE),
+    )
+    return previewed(facts, "\n\n".join(map(_shown, ordered)), code=True)
+
+
+def _asked_for(tasks: Sequence[GraphTask]) -> Mapping[str, set[str]]:
+    """The models that each agent is wanted with."""
+    found: dict[str, set[str]] = {}
+    for task in tasks:
+        found.setdefault(task.agent, set()).update((task.model, task.instead))
+    return found
+
+
+def _shown(task: GraphTask) -> str:
+    """What a person reads of a task before they say yes."""
+    about = {
+        "needs": ", ".join(task.needs),
+        "model": task.model,
+        "retries": f"{task.retries} {task.instead}".strip() if task.retries else "",
+        "seconds": f"{task.seconds:g}" if task.seconds else "",
+        "may change": ", ".join(task.writes),
+    }
+    lines = [f"{name}: {value}" for name, value in about.items() if value]
+    return "\n".join([f"## {task.id}, by {task.agent}", *lines, "", task.prompt])
+
+
+async def _run(
+    ctx: ToolContext, tasks: Sequence[GraphTask], shape: Shape, rounds: int, go_on: str
+) -> Outcome:
+    ordered = await _earlier(ctx, go_on) if go_on else _ordered(tasks, shape, rounds)
+    told: dict[str, str] = {}
+
+    def moved(how: GraphProgress) -> None:
+        for task in how.tasks:
+            if how.states[task.id] not in (told.get(task.id), "waiting", "ready"):
+                told[task.id] = how.states[task.id]
+                ctx.emit(how.line(task) + "\n")
+
+    return _outcome(await ctx.team.run_graph(go_on or ctx.call, ordered, moved), ctx.call)
+
+
+# run again, it goes on: it finds the agents that it had spawned
+@tool(
+    effect="agent", key="agent", facts=_graph_facts, recover=run_again, waits=True, parental=True,
+    seldom=True,
+)  # fmt: skip
+async def run_graph(
+    ctx: ToolContext,
+    tasks: Annotated[tuple[GraphTask, ...], "The tasks"] = (),
+    shape: Annotated[
+        Shape,
+        "graph: as `needs` says; pipeline: each needs the one before; fan_out: side by side, the "
+        "last brings together; discussion: as fan_out, but they also answer each other",
+    ] = "graph",
+    rounds: Annotated[int, "How often each speaks in a discussion", Field(ge=1, le=4)] = 2,
+    go_on: Annotated[str, "The id of a graph that was interrupted, instead of tasks"] = "",
+) -> Outcome:
+    """Have several agents do tasks of which some build on others, and get what all come to. Each
+    begins as soon as what it needs is done, and is given those results with its task; what fails is
+    tried again if you say so, and does not hold the others up. Use it when you know the steps; to
+    decide after each result, use spawn_agent. Give tasks that may run at the same time different
+    files to change. It returns when all is done."""
+    if not go_on:
+        _ordered(tasks, shape, rounds)
+    await ctx.started()
+    return await _run(ctx, tasks, shape, rounds, go_on)
+
+
+async def _earlier(ctx: ToolContext, call: str) -> list[GraphTask]:
+    """The tasks of a graph that an earlier call began and left."""
+    kept = await ctx.output_of(call)
+    try:
+        return _TASKS.validate_json(kept or b"")
+    except ValidationError:
+        raise ToolError(
+            f"There is no graph {call!r} here that was interrupted. Its id is in the result of the "
+            "call that began it."
+        ) from None
+
+
+def _outcome(how: GraphProgress, call: str) -> Outcome:
+    lines = [how.line(task) for task in how.tasks]
+    summary = "\n".join(lines[:LISTED])
+    if len(lines) > LISTED:
+        summary += f"\n({len(lines) - LISTED:,} more)"
+    if how.settled:
+        return _came(how, summary, call)
+    if how.live:
+        why = "A message for you has arrived: read it first. Its agents continue; no other begins."
+    else:
+        why = f"It cannot go on: {how.blocked}"
+    then = f'Then call run_graph with go_on "{how.id}".'
+    return Outcome(
+        for_model=f"Not all is done.\n{summary}\n\n{why} {then}",
+        for_user=summary,
+        output=_TASKS.dump_json(list(how.tasks)),
+    )
+
+
+def _came(how: GraphProgress, summary: str, call: str) -> Outcome:
+    result = how.result
+    text = result.text or "No task came to a result."
+    notes = "\n".join(f"- {note}" for note in result.notes)
+    said = [summary, notes and f"Of the results:\n{notes}", text]
+    whole = "\n\n".join(filter(None, said))
+    if len(whole) > SHOWN:
+        cut = (
+            f"[The first {SHOWN} of {len(whole)} characters. The rest: bash_output with call_id "
+            f'"{call}" and offset {SHOWN}.]'
+        )
+        said = [whole[:SHOWN], cut]
+    user = "\n".join(filter(None, [summary, notes]))
+    completed = any(state == "completed" for state in how.states.values())
+    return Outcome(
+        for_model="\n\n".join(filter(None, said)),
+        for_user=user,
+        output=whole.encode(),
+        ok=completed,
+    )

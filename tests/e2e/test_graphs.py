@@ -1,0 +1,268 @@
+"""Graphs of tasks, through the real process: what the model gets, and what each agent is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.patience import PATIENCE
+
+from .harness import Person, person
+from .test_child_tools import bypass, call, children, script
+
+
+def graph(*tasks: dict[str, Any], **more: Any) -> str:
+    return call("run_graph", tasks=list(tasks), **more)
+
+
+def task(id: str, prompt: str, *needs: str, **more: Any) -> dict[str, Any]:
+    return {"id": id, "prompt": prompt, "needs": needs, **more}
+
+
+REPORT = script(
+    "prompt: start",
+    graph(
+        task("north", "look north", agent="explore"),
+        task("south", "look south", agent="explore"),
+        task("draft", "write the report", "north", "south"),
+    ),
+    "---\ntext: {{last}}\n",
+    "prompt: look north\ntext:\n  ## Prices\n\n  A ton costs 30.\n",
+    "prompt: look south\ntext:\n  ## Prices\n\n  A ton costs 40.\n",
+    "prompt: write the report\ntext: Both looked.\n",
+)
+
+
+async def tasks_of(one: Person) -> dict[str, dict[str, Any]]:
+    """By task and attempt, the agents of the first graph."""
+    found = await children(one, includeClosed=True)
+    return {child["sessionId"].split(".", 2)[2]: child for child in found}
+
+
+@pytest.mark.req("C062", "C020", "C061")
+async def test_who_needs_others_begins_when_they_are_done_with_what_they_said(
+    root: Path, state: Path
+) -> None:
+    async with person(root, state, REPORT) as one:
+        await bypass(one)
+        await one.turn("start")
+        found = await tasks_of(one)
+        assert list(found) == ["north.1", "south.1", "draft.1"]
+        assert one.said().splitlines()[0].startswith("✓ north (explore): completed, ")
+        assert one.said().endswith("Both looked.")
+        draft = found["draft.1"]
+        assert draft["createdAt"] >= max(
+            found["north.1"]["updatedAt"], found["south.1"]["updatedAt"]
+        )
+
+
+@pytest.mark.req("C036")
+async def test_one_question_covers_a_graph_and_shows_all_of_it(root: Path, state: Path) -> None:
+    async with person(root, state, REPORT) as one:
+        await one.new()
+        await one.ask("start")
+        question = await one.question()
+        assert question["title"] == "Run 3 tasks: north, south, draft"
+        shown = json.dumps(question["content"])
+        for words in ("## north, by explore", "look south", "needs: north, south"):
+            assert words in shown
+        await one.respond(question["interactionId"])
+        await one.end()
+        assert len(await tasks_of(one)) == 3
+        asked = [u for u in one.updates("_magy_interaction") if "open" in u]
+        assert len(asked) == 1
+
+
+@pytest.mark.req("C019", "C025")
+async def test_what_no_other_needs_is_brought_together_and_a_conflict_is_said(
+    root: Path, state: Path
+) -> None:
+    told = REPORT.replace(json.dumps(["north", "south"]), "[]")
+    async with person(root, state, told) as one:
+        await bypass(one)
+        await one.turn("start")
+        said = one.said()
+        assert 'north and south say different things under "Prices"' in said
+        assert "### north\n\nA ton costs 30.\n\n### south\n\nA ton costs 40." in said
+
+
+# --- what an agent is told ------------------------------------------------------------------------
+
+
+async def told(one: Person, id: str) -> str:
+    """All that an agent was told, as its transcript has it."""
+    about = {"sessionId": id, "from": {"seq": 0}}
+    return json.dumps(await one.client.request("magy/session/subscribe", about))
+
+
+async def test_an_agent_is_given_what_the_others_said_and_by_whom(root: Path, state: Path) -> None:
+    async with person(root, state, REPORT) as one:
+        await bypass(one)
+        await one.turn("start")
+        draft = await told(one, (await tasks_of(one))["draft.1"]["sessionId"])
+        assert "A ton costs 30." in draft and "A ton costs 40." in draft
+        assert "north.1" in draft and "write the report" in draft
+        north = await told(one, (await tasks_of(one))["north.1"]["sessionId"])
+        assert "costs 40" not in north and "report" not in north
+
+
+FAILING = script(
+    "prompt: start",
+    graph(
+        task("good", "be good"),
+        task("bad", "be bad", retries=1),
+        task("lost", "be lost", "bad"),
+        task("end", "tell all", "good", "bad"),
+    ),
+    "---\ntext: {{last}}\n",
+    "prompt: be good\ntext: Good.\n",
+    "prompt: be bad\nerror: refused times=9\n",
+    "prompt: tell all\ntext: All told.\n",
+)
+
+
+@pytest.mark.req("C026")
+async def test_what_fails_is_tried_again_and_then_done_without(root: Path, state: Path) -> None:
+    async with person(root, state, FAILING) as one:
+        await bypass(one)
+        await one.turn("start")
+        found = await tasks_of(one)
+        assert list(found) == ["good.1", "bad.1", "bad.2", "end.1"]
+        said = one.said()
+        assert "✗ bad (general): failed" in said and "2 attempts" in said
+        assert "– lost (general): skipped" in said
+        assert said.endswith("All told.")
+        end = await told(one, found["end.1"]["sessionId"])
+        assert "Nothing came of bad, on which this task depends." in end and "Good." in end
+
+
+async def test_another_model_tries_what_failed(root: Path, state: Path) -> None:
+    """It is named before anything begins, if it does not exist."""
+    wanted = graph(task("bad", "be bad", retries=1, instead="nobody/nothing"))
+    async with person(root, state, f"prompt: start\n{wanted}---\ntext: {{{{last}}}}\n") as one:
+        await bypass(one)
+        await one.turn("start")
+        assert "nobody" in one.said() and await children(one, includeClosed=True) == []
+
+
+@pytest.mark.req("C050")
+async def test_more_tasks_than_there_may_be_children_take_turns(root: Path, state: Path) -> None:
+    """Who is done makes room for the next."""
+    many = [task(f"t{n}", f"quick {n}") for n in range(7)]
+    told = script("prompt: start", graph(*many), "---\ntext: {{last}}\n",
+                  "prompt: quick\ntext: Quick is done.\n")  # fmt: skip
+    async with person(root, state, told) as one:
+        await bypass(one)
+        await one.turn("start")
+        assert one.said().count(": completed, ") == 7
+        assert len(await children(one)) <= 4
+        assert len(await tasks_of(one)) == 7
+
+
+async def test_a_task_changes_only_what_is_its_own(root: Path, state: Path) -> None:
+    edit = {"path": "app.py", "old_text": "hello", "new_text": "bye"}
+    told = script(
+        "prompt: start",
+        graph(task("docs", "change it", writes=["docs", "README.md"])),
+        "---\n" + graph(task("app", "change it", writes=["app.py"])) + "---\ntext: {{last}}\n",
+        "prompt: change it\n" + call("edit_file", **edit) + "---\ntext: {{last}}\n",
+    )  # fmt: skip
+    async with person(root, state, told) as one:
+        await bypass(one)
+        await one.turn("start")
+        first, second = await told_by(one, "docs.1"), await told_by(one, "app.1")
+        assert "spawned with: edit `*` -> deny" in first
+        assert "-> deny" not in second
+        assert "bye" in (root / "app.py").read_text()
+
+
+async def told_by(one: Person, name: str) -> str:
+    return await told(one, (await tasks_of(one))[name]["sessionId"])
+
+
+# --- a word in between, and the end ---------------------------------------------------------------
+
+HELD = script(
+    "prompt: start",
+    graph(task("held", "hold"), task("after", "be quick", "held")),
+    "---\ntext: {{last}}\n",
+    "prompt: what is going on\ntext: I wait.\n",
+    "prompt: go on\n" + call("run_graph", go_on="GRAPH") + "---\ntext: {{last}}\n",
+    "prompt: hold\n"
+    + call("bash", command="until [ -e free ]; do sleep 0.05; done")
+    + "---\ntext: Held.\n",
+    "prompt: be quick\ntext: Quick.\n",
+)
+
+
+async def until_there(one: Person, *names: str) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not set(names) <= set(await tasks_of(one)):
+            await asyncio.sleep(0.02)
+
+
+async def test_a_word_in_between_is_heard_and_the_graph_goes_on_when_asked(
+    root: Path, state: Path
+) -> None:
+    async with person(root, state, HELD.replace("GRAPH", "5.0")) as one:
+        await bypass(one)
+        await one.ask("start")
+        await until_there(one, "held.1")
+        await one.request("session/prompt", messageId="p2",
+                          prompt=[{"type": "text", "text": "what is going on"}])  # fmt: skip
+        await one.end()
+        assert one.said().endswith("I wait.")
+        assert "▸ held (general): running" in json.dumps(
+            one.updates("tool_call_update"), ensure_ascii=False
+        )
+        (root / "free").touch()
+        await one.turn("go on", "p3")
+        assert "✓ held" in one.said() and one.said().endswith("Quick.")
+        assert list(await tasks_of(one)) == ["held.1", "after.1"]
+
+
+async def test_who_cancels_stops_the_agents_and_begins_no_other(root: Path, state: Path) -> None:
+    async with person(root, state, HELD) as one:
+        await bypass(one)
+        await one.ask("start")
+        await until_there(one, "held.1")
+        await one.request("session/cancel")
+        await one.end()
+        async with asyncio.timeout(PATIENCE):
+            while (await tasks_of(one))["held.1"]["state"] != "cancelled":
+                await asyncio.sleep(0.02)
+        (root / "free").touch()
+        assert list(await tasks_of(one)) == ["held.1"]
+
+
+# --- what a model gets wrong ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"tasks": []}, "A graph has 1 to 10,000 tasks, not 0."),
+        ({"tasks": [task("a", "x", "b"), task("b", "x", "a")]}, "Tasks need each other: a needs b"),
+        ({"tasks": [task("a", "x", agent="nobody")]}, "nobody"),
+        ({"tasks": [task("a b", "x")]}, "tasks.0.id"),
+        ({"tasks": [task("a", "x", writes=["/etc"])]}, "below the workspace root"),
+        ({"tasks": [task("a", "x", writes=["x"]), task("b", "x", writes=["x/y"])]},
+         "Tasks 'a' and 'b' may both change x/y at the same time."),
+        ({"tasks": [task("a", "x")], "shape": "fan_out"}, "at least one task and one"),
+        ({"go_on": "77.0"}, "There is no graph '77.0' here that was interrupted."),
+        ({"go_on": "7.0", "tasks": [task("a", "x")]}, "leave `tasks` out"),
+    ],
+)  # fmt: skip
+async def test_what_is_wrong_is_said_before_anything_begins(
+    root: Path, state: Path, arguments: dict[str, Any], said: str
+) -> None:
+    told = script("prompt: start", call("run_graph", **arguments), "---\ntext: {{last}}\n")
+    async with person(root, state, told) as one:
+        await bypass(one)
+        await one.turn("start")
+        assert said in one.said()
+        assert await children(one, includeClosed=True) == []
