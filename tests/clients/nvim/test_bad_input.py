@@ -77,6 +77,19 @@ def test_escapes_and_controls_of_a_model_are_shown_as_what_they_are(shop: Path) 
         assert "· Run rm all" in seen and "title" not in seen and "\x1b" not in seen
 
 
+def test_a_long_message_of_the_server_stays_on_one_line(shop: Path) -> None:
+    """After more than one line Neovim would wait for ENTER, in the middle of a prompt."""
+    said = f"{shop}/a.toml is wrong: " + "word " * 60 + "\nthe end"
+    steps = [{"notify": "window/showMessage", "params": {"type": 3, "message": said}}]
+    with faked(shop, [*steps, chunk("after")]) as nvim:
+        nvim.until_seen("after")
+        (line,) = [one for one in messages(nvim).splitlines() if one.startswith("Magy: a.toml is")]
+        assert len(line) < 80 and line.endswith("word … (`:Magy log`)")
+        assert "the end" not in messages(nvim)
+        nvim.command("Magy log")
+        assert "word the end" in nvim.text()
+
+
 def test_unknown_updates_and_nonsense_change_nothing(shop: Path) -> None:
     steps = [
         chunk("before "),

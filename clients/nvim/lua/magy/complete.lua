@@ -9,7 +9,8 @@ local M = {}
 
 local KINDS = { file = 17, directory = 19, symbol = 6, skill = 9, action = 3, agent = 7, command = 14 }
 
--- What is offered first: what one names in a prompt, then what does something. `@clear` is the last of all.
+-- What is offered first: what one names in a prompt, then what does something; a skill whose name one has begun
+-- to type before all others. `@clear` is the last of all.
 local ORDER = { file = 1, directory = 2, symbol = 3, agent = 4, skill = 5, action = 6, command = 7 }
 
 local capabilities = {
@@ -26,6 +27,7 @@ local function items_of(result, params)
     isIncomplete = true,
     items = vim.tbl_map(function(item)
       local order = item.label:find("^@?clear") and 9 or ORDER[item.kind] or 8
+      order = item.kind == "skill" and #prefix > 2 and 0 or order
       return {
         label = item.label,
         sortText = order .. item.label,

@@ -40,6 +40,12 @@ local function handlers()
       end
     end
   end
+  made["window/showMessage"] = function(_, params, ctx)
+    local project = projects.of_client(ctx.client_id)
+    if project then
+      say.told(project, params)
+    end
+  end
   for method in pairs(answers) do
     made[method] = function(_, params, ctx)
       local project = projects.of_client(ctx.client_id)
@@ -216,7 +222,7 @@ local function watch(project, method)
     vim.schedule_wrap(function()
       if project.state == "running" then
         project.state = "silent"
-        say.warn("The server has not answered for %s s. `:Magy restart` starts it again; nothing is lost.", patience)
+        say.warn("no answer for %s s; `:Magy restart` loses nothing.", patience)
         vim.cmd.redrawstatus({ bang = true })
       end
     end)

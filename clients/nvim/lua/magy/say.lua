@@ -12,6 +12,18 @@ function M.warn(text, ...)
   vim.notify("Magy: " .. one_line(select("#", ...) > 0 and text:format(...) or text), vim.log.levels.WARN)
 end
 
+--- Says what the server tells the person, on one line: Neovim asks for ENTER after more. The log has all of it.
+function M.told(project, params)
+  local text = "Magy: "
+    .. one_line(params.message):gsub(vim.pesc(project.root .. "/"), ""):gsub(vim.pesc(project.root), project.name)
+  local rest = "… (`:Magy log`)"
+  if vim.fn.strdisplaywidth(text) > vim.v.echospace then
+    vim.lsp.log.warn(text)
+    text = vim.fn.strcharpart(text, 0, math.max(0, vim.v.echospace - vim.fn.strchars(rest))) .. rest
+  end
+  vim.notify(text, params.type <= 2 and vim.log.levels.WARN or vim.log.levels.INFO)
+end
+
 --- Says what a request was refused for, and nothing if `problem` is nil.
 function M.problem(problem)
   if problem then

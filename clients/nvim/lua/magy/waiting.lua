@@ -49,7 +49,10 @@ function M.trust()
   connection.ask(project, "magy/workspace/trust", { root = project.root }, function(now)
     local words = now.trusted and "is trusted" or "is not trusted"
     if #(now.ignored or {}) > 0 then
-      words = words .. "; ignored until then: " .. table.concat(now.ignored, ", ")
+      local ignored = vim.tbl_map(function(one)
+        return projects.short(project, one)
+      end, now.ignored)
+      words = words .. "; ignored until then: " .. table.concat(ignored, ", ")
     end
     local offered = { "Leave it so", now.trusted and "Trust it no more" or "Trust it" }
     vim.ui.select(offered, { prompt = ("%s %s"):format(project.name, one_line(words)) }, function(chosen)
