@@ -8,13 +8,13 @@ begun twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import LIVE, ChildInfo, Spawn
 from magy_server.core.agents.mail import Mailed, Status, TextPayload, ulid
 from magy_server.core.agents.narrowing import narrowing
-from magy_server.core.errors import InvalidRequest
+from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Requeued
 from magy_server.core.graphs.graph import GraphTask, TaskState, plain, states
 from magy_server.core.graphs.progress import Attempt, GraphProgress
@@ -58,10 +58,15 @@ class GraphRun:
             self.show(how)
             if how.settled or not how.live:
                 return how
-            waited = await self.mailing.wait(
-                self.parent.id, how.live, until="any", itself=True,
-                deadline=self.world.clock.now() + FOREVER,
-            )  # fmt: skip
+            try:
+                waited = await self.mailing.wait(
+                    self.parent.id, how.live, until="any", itself=True,
+                    deadline=self.world.clock.now() + FOREVER,
+                )  # fmt: skip
+            except NotFound:  # one was deleted before it could be waited for
+                await self.parent.refresh()
+                await self._look()
+                continue
             await self._look()
             await self._drop([result.mail for result in waited.results if result.mail])
             if waited.why == "interrupted":
@@ -71,15 +76,21 @@ class GraphRun:
 
     async def _look(self) -> None:
         """Which attempts there are, and how they are by now."""
+        there = await self.children.list(self.parent.id, recursive=False, closed=True)
+        # After that: of what has ended by then, the result is in the log.
         await self.parent.refresh()
         reports = self.parent.state.reports
         found: dict[str, list[Attempt]] = {}
-        for child in await self.children.list(self.parent.id, recursive=False, closed=True):
+        for child in there:
             if about := tree.attempted(self.id, child.session):
                 reported = reports.get(child.session)
                 mail = reported.mail if reported else None
                 attempt = Attempt(child, about[1], _status(child, mail), mail)
                 found.setdefault(about[0], []).append(attempt)
+        ids = {child.session for child in there}
+        for task, tries in self._attempts.items():
+            deleted = (one for one in tries if one.child.session not in ids)
+            found.setdefault(task, []).extend(map(_cancelled, deleted))
         self._attempts = {task: sorted(tries, key=_number) for task, tries in found.items()}
 
     def _progress(self) -> GraphProgress:
@@ -185,6 +196,11 @@ def _status(child: ChildInfo, mail: Mailed | None) -> Status:
     if child.status in LIVE:
         return child.status
     return mail.report.status if mail and mail.report else "cancelled"
+
+
+def _cancelled(attempt: Attempt) -> Attempt:
+    """A person has deleted the agent: that is not to be done, then."""
+    return replace(attempt, status="cancelled") if attempt.status in LIVE else attempt
 
 
 def _number(attempt: Attempt) -> int:

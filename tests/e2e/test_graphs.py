@@ -86,7 +86,7 @@ async def test_what_no_other_needs_is_brought_together_and_a_conflict_is_said(
         await bypass(one)
         await one.turn("start")
         said = one.said()
-        assert 'north and south say different things under "Prices"' in said
+        assert 'north, south say different things under "Prices"' in said
         assert "### north\n\nA ton costs 30.\n\n### south\n\nA ton costs 40." in said
 
 
@@ -237,6 +237,22 @@ async def test_who_cancels_stops_the_agents_and_begins_no_other(root: Path, stat
                 await asyncio.sleep(0.02)
         (root / "free").touch()
         assert list(await tasks_of(one)) == ["held.1"]
+
+
+async def test_what_the_person_deletes_is_not_done_and_the_others_are(
+    root: Path, state: Path
+) -> None:
+    told = HELD.replace('"after"', '"side"').replace('["held"]', "[]")
+    async with person(root, state, told) as one:
+        await bypass(one)
+        await one.ask("start")
+        await until_there(one, "held.1")
+        held = (await tasks_of(one))["held.1"]["sessionId"]
+        await one.client.request("magy/session/delete", {"sessionId": held})
+        await one.end()
+        assert "– held (general): cancelled" in one.said()
+        assert "✓ side (general): completed" in one.said() and one.said().endswith("Quick.")
+        assert list(await tasks_of(one)) == ["side.1"]
 
 
 # --- what a model gets wrong ----------------------------------------------------------------------

@@ -71,8 +71,8 @@ def in_order(tasks: Sequence[GraphTask]) -> list[GraphTask]:
     for task in tasks:
         if strange := [id for id in task.needs if id not in known]:
             raise InvalidRequest(
-                f"Task {task.id!r} needs {_names(strange)}, which is not a task of this graph. "
-                f"There are: {_names(known)}."
+                f"Task {task.id!r} needs {names(strange)}, which is not a task of this graph. "
+                f"There are: {names(known)}."
             )
     needs = {task.id: set(task.needs) for task in tasks}
     after: dict[str, list[str]] = {task.id: [] for task in tasks}
@@ -131,6 +131,13 @@ def plain(path: str) -> str:
     return "/".join(parts)
 
 
+def names(ids: Iterable[str]) -> str:
+    """Returns the ids for a sentence; of many, the first ones and how many there are."""
+    ids = list(ids)
+    more = f" and {len(ids) - NAMED:,} more" if len(ids) > NAMED else ""
+    return ", ".join(ids[:NAMED]) + more
+
+
 def states(
     tasks: Sequence[GraphTask], attempts: Mapping[str, Sequence[Status]]
 ) -> dict[str, TaskState]:
@@ -170,12 +177,6 @@ def last(tasks: Sequence[GraphTask]) -> list[GraphTask]:
 def _twice(tasks: Iterable[GraphTask]) -> str:
     counts = Counter(task.id for task in tasks)
     return max(counts, key=counts.__getitem__)
-
-
-def _names(ids: Iterable[str]) -> str:
-    ids = list(ids)
-    more = f" and {len(ids) - NAMED:,} more" if len(ids) > NAMED else ""
-    return ", ".join(ids[:NAMED]) + more
 
 
 def _cycle(needs: Mapping[str, set[str]]) -> str:

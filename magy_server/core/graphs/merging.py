@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
+from magy_server.core.graphs.graph import names
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
 
@@ -59,10 +60,11 @@ def merged(pieces: Sequence[Piece]) -> Merged:
         group.append(section)
     shared = [group for group in groups.values() if len({one.task for one in group}) > 1]
     if not shared:
-        same = _whole_twice(pieces)
+        twins = _twins(pieces)
+        same = {task for tasks in twins.values() for task in tasks}
         texts = [f"## {piece.task}\n\n{piece.text.strip()}" for piece in pieces
                  if piece.task not in same]  # fmt: skip
-        return Merged("\n\n".join(texts), tuple(same.values()))
+        return Merged("\n\n".join(texts), tuple(_kept_once(*one) for one in twins.items()))
     notes: list[str] = []
     texts = [one.body.strip() for one in apart if one.body.strip()]
     texts += [_joined(group, notes) for group in groups.values()]
@@ -104,10 +106,10 @@ def _joined(group: Sequence[_Section], notes: list[str]) -> str:
             )
     if len(kept) == 1:
         return f"{heading}\n\n{kept[0].body.strip()}".rstrip()
-    names = list(dict.fromkeys(one.task for one in kept))
-    if len(names) > 1:
+    authors = list(dict.fromkeys(one.task for one in kept))
+    if len(authors) > 1:
         notes.append(
-            f"{' and '.join(names)} say different things under {_title(heading)}; all of it is "
+            f"{names(authors)} say different things under {_title(heading)}; all of it is "
             "kept, under their names."
         )
     below = "#" * min(6, len(heading) - len(heading.lstrip("#")) + 1)
@@ -115,14 +117,21 @@ def _joined(group: Sequence[_Section], notes: list[str]) -> str:
     return "\n\n".join([heading, *parts])
 
 
-def _whole_twice(pieces: Sequence[Piece]) -> dict[str, str]:
-    """By task: that all it says is said by an earlier one."""
-    found: dict[str, str] = {}
-    for place, piece in enumerate(pieces):
-        earlier = (one for one in pieces[:place] if one.task not in found)
-        if twin := next((one for one in earlier if _alike(one.text, piece.text)), None):
-            found[piece.task] = f"{piece.task} says what {twin.task} says; it is kept once."
+def _twins(pieces: Sequence[Piece]) -> dict[str, list[str]]:
+    """By task: the later ones that say the same as it."""
+    first: dict[str, Piece] = {}
+    found: dict[str, list[str]] = {}
+    for piece in pieces:
+        if twin := next((one for one in first.values() if _alike(one.text, piece.text)), None):
+            found.setdefault(twin.task, []).append(piece.task)
+        else:
+            first[piece.task] = piece
     return found
+
+
+def _kept_once(task: str, others: Sequence[str]) -> str:
+    says = "says" if len(others) == 1 else "say"
+    return f"{names(others)} {says} what {task} says; it is kept once."
 
 
 def _alike(one: str, other: str) -> bool:

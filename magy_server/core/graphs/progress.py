@@ -84,7 +84,9 @@ class GraphProgress:
             if seconds := sum(one.seconds for one in tries):
                 parts.append(f"{seconds:.1f} s")
             more = "+" if spent.usage.unreported else ""
-            parts.append(f"{spent.usage.total}{more} tokens, ${spent.cost:.4f}")
+            unknown = spent.unpriced and not spent.cost
+            cost = "cost unknown" if unknown else f"${spent.cost:.4f}"
+            parts.append(f"{spent.usage.total}{more} tokens, {cost}")
         if len(tries) > 1:
             parts.append(f"{len(tries)} attempts")
         return ", ".join(parts)

@@ -20,8 +20,7 @@ def test_two_that_write_one_section_differently_are_both_kept_and_named() -> Non
         "\n\n## Places\n\nIn the north.\n\n# Market\n\n## Weather\n\nRain."
     )
     assert found.notes == (
-        'north and south say different things under "Prices"; all of it is kept, under their '
-        "names.",
+        'north, south say different things under "Prices"; all of it is kept, under their names.',
     )
 
 
@@ -51,9 +50,11 @@ def test_likeness_does_not_hide_a_number_or_a_short_answer(change: tuple[str, st
 
 def test_texts_without_a_common_heading_stand_one_after_the_other() -> None:
     code = "```\n## Prices\n```"
-    found = merged([Piece("a", ONE), Piece("b", code), Piece("c", ""), Piece("d", code)])
+    found = merged(
+        [Piece("a", ONE), Piece("b", code), Piece("c", ""), Piece("d", code), Piece("e", code)]
+    )
     assert found.text == f"## a\n\n{ONE}\n\n## b\n\n{code}"
-    assert found.notes == ("d says what b says; it is kept once.",)
+    assert found.notes == ("d, e say what b says; it is kept once.",)
 
 
 def test_one_text_is_as_it_is() -> None:
