@@ -13,9 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from magy_server.core.events import Answered
+from magy_server.core.mcp.forms import filled, told
 from magy_server.core.mcp.server_settings import McpServer
 from magy_server.core.tool import ToolContext
-from magy_server.core.values import Facts
+from magy_server.core.values import Facts, Form
 from magy_server.mcp.kept_logins import kept
 from magy_server.mcp.servers import Means, Servers
 from magy_server.tools.files.pictures import picture
@@ -24,6 +26,13 @@ from magy_server.tools.shell.processes import Processes
 
 SLOW = 300.0
 """Seconds: npx may have to fetch the server first."""
+
+
+EXAMPLES: Mapping[str, Any] = {
+    "string": "some text", "number": 5, "integer": 5, "boolean": True,
+    "email": "me@example.org", "uri": "https://example.org", "date": "2026-05-31",
+    "date-time": "2026-05-31T14:00:00Z",
+}  # fmt: skip
 
 
 class Call:
@@ -37,6 +46,14 @@ class Call:
 
     def emit(self, text: str) -> None:
         print(f"    {text}", end="")
+
+    async def ask(self, form: Form) -> Answered:
+        """Shows the form, and fills it in with whatever fits."""
+        print(told(form))
+        given = {one.name: EXAMPLES[one.format or one.type] for one in form.fields}
+        given |= {one.name: one.choices[0].value for one in form.fields if one.choices}
+        given |= {one.name: one.default for one in form.fields if one.default is not None}
+        return Answered(id="1", allow=True, by="script", content=filled(form, given))
 
 
 async def call(servers: Servers, name: str, given: Mapping[str, Any]) -> str:
@@ -75,6 +92,7 @@ def calls(place: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
         ("mcp__everything__get-sum", {"a": 2, "b": 3}),
         ("mcp__everything__trigger-long-running-operation", {"duration": 2, "steps": 2}),
         ("mcp__everything__get-tiny-image", {}),
+        ("mcp__everything__trigger-elicitation-request", {}),
         ("mcp__filesystem__read_text_file", {"path": str(place / "note.txt")}),
         ("mcp__filesystem__read_text_file", {"path": "/etc/passwd"}),
         ("mcp__git__git_status", {"repo_path": str(place)}),
