@@ -253,6 +253,15 @@ class Finished(Value):
     """Seconds."""
 
 
+class Moved(Value):
+    """Commands of the session begin in another directory from here on: `cwd`, a canonical absolute
+    path. `call` asked for it."""
+
+    type: Literal["moved"] = "moved"
+    call: CallId
+    cwd: str
+
+
 class SkillRead(Value):
     """The model has read a skill, which is at work from here on, until the turn ends."""
 
@@ -366,7 +375,7 @@ Event = Annotated[
     Opened | Configured | Briefed | Prompted | Requeued | Admitted | Replied | Judged | Asked
     | Answered | Granted | Mailed | Closed | Withdrawn | Trusted | Started | Finished | Exited
     | Planned | Consulted | CompactAsked | Compacted | CancelAsked | Resumed | Ended | Noted
-    | Restored | Restoring | Reviewed | Suggested | SkillRead,
+    | Restored | Restoring | Reviewed | Suggested | SkillRead | Moved,
     Field(discriminator="type"),
 ]  # fmt: skip
 

@@ -45,9 +45,8 @@ class LookContext:
 
     @property
     def cwd(self) -> str:
-        """The directory of a child, as long as it is there, else the workspace root."""
-        opened = self._live.state.opened
-        own = opened.cwd if opened and opened.parent else self.root
+        """The directory of the session, as long as it is there, else the workspace root."""
+        own = self._live.state.cwd
         return own if os.path.isdir(own) and os.path.realpath(own) == own else self.root
 
     @property

@@ -26,6 +26,7 @@ from magy_server.core.events import (
     Exited,
     Finished,
     Judged,
+    Moved,
     Opened,
     Planned,
     Started,
@@ -230,5 +231,5 @@ def _resolved(session: str, event: Event) -> str:
     return ""
 
 
-_QUIET = (Judged, Started, Noted, Planned, Briefed, Exited)
+_QUIET = (Judged, Started, Noted, Planned, Briefed, Exited, Moved)
 """They change nothing that a list shows."""

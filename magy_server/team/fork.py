@@ -18,6 +18,7 @@ from magy_server.core.events import (
     Event,
     Finished,
     Granted,
+    Moved,
     Opened,
     Planned,
     Prompted,
@@ -123,7 +124,7 @@ def _theirs(event: Event) -> Event:
             return event.model_copy(update=free)
         case Finished(background=int()):
             return event.model_copy(update={"background": None})
-        case Granted() | Configured() | Consulted() | Planned():
+        case Granted() | Configured() | Consulted() | Planned() | Moved():
             return NO_GRANT
     return event
 

@@ -17,6 +17,7 @@ from magy_server.tools.files.list_tool import list_tool
 from magy_server.tools.files.patch_tool import apply_patch
 from magy_server.tools.files.read_tool import read_file
 from magy_server.tools.files.selection_tool import replace_selection
+from magy_server.tools.files.switch_tool import switch_workspace
 from magy_server.tools.git.look_tools import git_tools
 from magy_server.tools.prompts.skill_tool import skill_tool
 from magy_server.tools.search.search_tools import search_tools
@@ -44,6 +45,7 @@ def make_tools(
         apply_patch,
         write_file,
         list_tool(options.grep_program),
+        switch_workspace,
         *search_tools(options.grep_program, options.grep_matches, options.glob_results),
         *shell_tools(processes, options.bash_timeout, asks_for_network=asks_for_network),
         *git_tools(processes),

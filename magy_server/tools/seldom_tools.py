@@ -25,8 +25,8 @@ async def find_tools(
     ctx: ToolContext,
     query: Annotated[str, "Names of tools, or words for what you want to do"],
 ) -> Result:
-    """Describe tools that you have and that are not described to you: what they do, and their
-    parameters. Call them with call_tool."""
+    """Describe tools that you have and that are not described to you, with their parameters. Call
+    them with call_tool."""
     there = await ctx.seldom()
     matches = matching(there, query)
     found, others = matches[:MOST], _named(matches[MOST:])
@@ -74,5 +74,5 @@ async def call_tool(
     name: Annotated[str, "The tool"],
     arguments: Annotated[dict[str, Any], "Its arguments, as its parameters say"],
 ) -> Result:
-    """Call a tool that is not described to you. Ask find_tools for its parameters first."""
+    """Call a tool that is not described to you; find_tools tells its parameters."""
     raise ToolError("call_tool: nothing was called.")  # a call that can be made is that tool's own

@@ -27,6 +27,7 @@ from magy_server.core.events import (
     Finished,
     Granted,
     Judged,
+    Moved,
     Opened,
     Planned,
     Prompted,
@@ -128,6 +129,8 @@ def _in_turn(state: State, turn: Turn, event: Event, at: float) -> State:
             return _finish(state, turn, event)
         case Resumed():
             return replace(state, turn=turn.resumed())
+        case Moved():
+            return replace(state, options={**state.options, "cwd": event.cwd})
         case SkillRead():
             return replace(state, turn=turn.with_skills((event.skill,)))
     return state

@@ -83,6 +83,13 @@ class State:
         return (self.opened.root or self.opened.cwd) if self.opened else ""
 
     @property
+    def cwd(self) -> str:
+        """Returns the directory where commands begin (canonical absolute path), which may be gone
+        by now."""
+        own = self.opened.cwd if self.opened and self.opened.parent else self.place
+        return self.options.get("cwd", own)
+
+    @property
     def agent(self) -> str:
         return self.options.get("agent", "")
 
