@@ -55,18 +55,38 @@
 
 ;;;###autoload
 (defun magy-select-model ()
-  "Choose the model of this project's session."
+  "Choose the model of this project's session.
+The providers are asked which models they have.  One that does not say so
+within some seconds is named in *Messages*, with the reason."
   (interactive)
   (let ((project (magy-current-project)) (asked (magy-choose-begin)))
     (magy-session-ensure
      project
      (lambda ()
-       (magy-choose asked
-                    (format "Model (now %s): " (magy-agents--option project "model"))
-                    (mapcar (lambda (model) (cons model model))
-                            (alist-get "model" (magy-project-choices project)
-                                       nil nil #'equal))
-                    (lambda (model) (magy-agents--set project "model" model)))))))
+       (magy-request
+        project 'magy/model/list
+        (list :cwd (directory-file-name (magy-project-root project)))
+        (lambda (result)
+          (let ((providers (append (plist-get result :providers) nil)))
+            (mapc #'magy-agents--lacks providers)
+            (magy-choose asked
+                         (format "Model (now %s): " (magy-agents--option project "model"))
+                         (mapcar (lambda (model) (cons model model))
+                                 (magy-agents--models project providers))
+                         (lambda (model) (magy-agents--set project "model" model))))))))))
+
+(defun magy-agents--models (project providers)
+  "Return the models that PROJECT's session may have: known ones, then PROVIDERS'."
+  (delete-dups
+   (append (alist-get "model" (magy-project-choices project) nil nil #'equal)
+           (seq-mapcat (lambda (one) (append (plist-get one :models) nil)) providers)
+           nil)))
+
+(defun magy-agents--lacks (provider)
+  "Say why PROVIDER has not told its models, if it has not."
+  (let ((problem (plist-get provider :problem)))
+    (unless (member problem '(nil ""))
+      (message "Magy: %s" problem))))
 
 ;;;###autoload
 (defun magy-toggle-bypass-permission ()

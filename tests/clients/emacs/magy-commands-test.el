@@ -108,6 +108,10 @@ OFFERED, a variable, becomes what was offered: a list of (GROUP . LINE)."
                        (magy-test-event 1 :sessionUpdate "config_option_update"
                                         :configOptions [(:configId "model" :name "Model"
                                                          :currentValue "x/two")])))
+       'magy/model/list
+       [[(:result (:providers [(:provider "x" :models ["x/two"] :problem "")
+                               (:provider "y" :models ["y/three"] :problem "")
+                               (:provider "z" :models [] :problem "z is not running")]))]]
        'magy/session/set_config_option
        [[(:result (:configOptions [(:configId "model" :name "Model" :currentValue "$value"
                                     :options ["x/one" "x/two"])]))]])
@@ -117,7 +121,10 @@ OFFERED, a variable, becomes what was offered: a list of (GROUP . LINE)."
       (magy-test-choosing "x/one" offered
         (magy-select-model)
         (magy-test-until (equal "x/one" (magy-agents--option (magy-test-project) "model"))))
-      (should (equal '("x/one" "x/two") (mapcar #'cdr offered))))))
+      (should (equal '("x/one" "x/two" "y/three") (mapcar #'cdr offered)))
+      (with-current-buffer "*Messages*"
+        (goto-char (point-min))
+        (should (search-forward "Magy: z is not running" nil t))))))
 
 (ert-deftest magy-choice-that-comes-late-takes-no-keys ()
   (let ((this-command 'magy-select-agent) said asked)
@@ -180,6 +187,7 @@ OFFERED, a variable, becomes what was offered: a list of (GROUP . LINE)."
    [[(:result (:agents [(:name "build" :description "Does all" :mode "primary" :model nil)
                         (:name "plan" :description "Only plans" :mode "primary"
                          :model "a/two")]))]]
+   'magy/model/list [[(:result (:providers []))]]
    'magy/session/set_config_option
    [[(:result (:configOptions [(:configId "$configId" :name "x" :currentValue "$value"
                                 :options [])]))]]))

@@ -73,8 +73,16 @@ def test_the_commands_maps_and_options_have_tests() -> None:
     assert not [one for one in options if not re.search(rf"\b{one.split('.')[-1]}\W+=", SOURCES)]
 
 
+GONE = """
+[[provider]]
+name = "gone"
+kind = "openai-chat"
+base_url = "http://127.0.0.1:1/v1"
+"""
+
+
 def test_the_session_takes_what_is_chosen_for_it(start: Start) -> None:
-    with start(SCRIPT, "prices.py") as nvim:
+    with start(SCRIPT, "prices.py", settings=GONE) as nvim:
         nvim.lua("vim.g.magy = { fold = false, settings = { edits = { review = 'propose' } } }")
         nvim.command("Magy")
         nvim.keys("first<C-s>")
@@ -84,6 +92,10 @@ def test_the_session_takes_what_is_chosen_for_it(start: Start) -> None:
                  " _G.modes = vim.tbl_map(options.format_item, items) end")  # fmt: skip
         nvim.command("Magy mode")
         assert "propose  (now)" in nvim.until_lua("return _G.modes")
+        nvim.lua("_G.modes = nil")
+        nvim.command("Magy model")
+        assert "scripted/script  (now)" in nvim.until_lua("return _G.modes")
+        hears(nvim, "gone is not running: nothing listens at 127.0.0.1:1.")
         nvim.command("Magy agent plan")
         hears(nvim, "Agent: plan")
         nvim.command("Magy agent build")

@@ -26,28 +26,60 @@ function M.set(view, option, value, done)
   end)
 end
 
+--- Lets the person choose one of these values.
+local function offer(view, option, offered)
+  if #offered == 0 then
+    return say.warn("There is nothing to choose: %s.", NAMES[option])
+  end
+  local now = view.state.options[option]
+  vim.ui.select(offered, {
+    prompt = NAMES[option],
+    format_item = function(one)
+      return one .. (one == now and "  (now)" or "")
+    end,
+  }, function(chosen)
+    if chosen then
+      M.set(view, option, chosen)
+    end
+  end)
+end
+
+--- The known models, then what each provider says that it has. Says why one does not.
+local function models(known, providers)
+  local all, seen = {}, {}
+  local function add(list)
+    for _, model in ipairs(list) do
+      if not seen[model] then
+        seen[model] = true
+        all[#all + 1] = model
+      end
+    end
+  end
+  add(known)
+  for _, one in ipairs(providers) do
+    add(one.models)
+    if one.problem ~= "" then
+      say.warn("%s", one.problem)
+    end
+  end
+  return all
+end
+
 --- Sets an option to a value, or lets the person choose one where `value` is "".
 function M.choose(view, option, value)
   if value ~= "" then
     return M.set(view, option, value)
   end
   session.ensure(view, function()
-    local offered = view.state.choices[option] or {}
     if option == "bypass" then
       return M.set(view, option, view.state.options.bypass == "on" and "off" or "on")
-    elseif #offered == 0 then
-      return say.warn("There is nothing to choose: %s.", NAMES[option])
     end
-    local now = view.state.options[option]
-    vim.ui.select(offered, {
-      prompt = NAMES[option],
-      format_item = function(one)
-        return one .. (one == now and "  (now)" or "")
-      end,
-    }, function(chosen)
-      if chosen then
-        M.set(view, option, chosen)
-      end
+    local known = view.state.choices[option] or {}
+    if option ~= "model" then
+      return offer(view, option, known)
+    end
+    connection.ask(view.project, "magy/model/list", { cwd = view.project.root }, function(result)
+      offer(view, option, models(known, result.providers))
     end)
   end)
 end
