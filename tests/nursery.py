@@ -21,6 +21,7 @@ import json
 import os
 import runpy
 import selectors
+import shlex
 import shutil
 import signal
 import socket
@@ -206,6 +207,16 @@ async def _reader(
 def address() -> str:
     """Where a process that is none of ours asks for a server; only this user reaches it."""
     return _nursery()[1]
+
+
+def write_program(place: Path) -> None:
+    """Makes a `magy` there, for an editor to start, that asks the nursery for a server."""
+    stub = shlex.join([sys.executable, "-I", "-S", str(TOP / "tests" / "clients" / "stub.py")])
+    place.parent.mkdir(parents=True)
+    place.write_text(
+        f'#!/bin/sh\nNURSERY={shlex.quote(address())} exec {stub} -m magy_server "$@"\n', "utf-8"
+    )
+    place.chmod(0o755)
 
 
 @functools.cache

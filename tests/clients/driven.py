@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +20,7 @@ from socket import AF_UNIX
 from socket import socket as Socket
 from typing import Any
 
+from tests import nursery
 from tests.patience import PATIENCE
 
 HERE = Path(__file__).parent
@@ -34,6 +34,10 @@ INTERPRETED = (
 )
 """In a new home Emacs would compile in the background all that it loads, each time."""
 
+_QUOTED = re.compile(r"&(.)")
+_MEANS = {"_": " ", "n": "\n"}
+"""What Emacs's server writes for blanks and line ends, after an ampersand."""
+
 Environment = Mapping[str, str]
 Type = Callable[[str], None]
 
@@ -43,12 +47,12 @@ class NotSeen(AssertionError):
 
 
 def installed(home: Path, script: str) -> Path:
-    """Installs Magy in a home directory, in every word as the guide says. The model follows
-    `script`. The answer is the init file."""
+    """Installs Magy in a home directory, in every word as the guide says, but that its program asks
+    the nursery for a server. The model follows `script`. The answer is the init file."""
     checkout = home / "src" / "magy"
     checkout.mkdir(parents=True)
     (checkout / "clients").symlink_to(ROOT / "clients")
-    (checkout / ".venv").symlink_to(sys.prefix)
+    nursery.write_program(checkout / ".venv" / "bin" / "magy")
     init = home / ".emacs.d" / "init.el"
     init.parent.mkdir()
     blocks = _BLOCK.findall(GUIDE.read_text("utf-8"))
@@ -71,30 +75,41 @@ class Driven:
     def __init__(
         self,
         socket: Path,
-        env: Environment,
         type: Type | None = None,
         screen: Callable[[], str] = str,
     ) -> None:
         self.screen = screen
         """What a person sees of the terminal."""
         self._socket = socket
-        self._env = dict(env)
         self._type = type
         """For keys that do not come over the socket."""
 
     def ask(self, form: str) -> Any:
         """The value of a form in the buffer that is shown: whatever JSON can say."""
-        run = subprocess.run(
-            ["emacsclient", "-s", str(self._socket), "--eval",
-             f"(magy-driven-answer '(progn {form}))"],
-            env=self._env, capture_output=True, text=True, timeout=PATIENCE, check=False,
-        )  # fmt: skip
-        if run.returncode or not run.stdout:
-            raise NotSeen(f"Emacs does not answer: {run.stderr or run.stdout}")
-        answer = json.loads(re.sub(r"\\(.)", r"\1", run.stdout.strip()[1:-1], flags=re.DOTALL))
+        printed = self._evaluate(f"(magy-driven-answer '(progn {form}))")
+        answer = json.loads(re.sub(r"\\(.)", r"\1", printed.strip()[1:-1], flags=re.DOTALL))
         if "error" in answer:
             raise NotSeen(f"{form}: {answer['error']}")
         return answer["value"]
+
+    def _evaluate(self, form: str) -> str:
+        """What Emacs prints of a form's value. This speaks as `emacsclient` does: a process for
+        each look would take most of a test's time."""
+        said = bytearray()
+        with Socket(AF_UNIX) as one:
+            one.settimeout(PATIENCE)
+            try:
+                one.connect(str(self._socket))
+                one.sendall(f"-current-frame -eval {_quoted(form)} \n".encode())
+                while piece := one.recv(64 * 1024):
+                    said += piece
+            except OSError as error:
+                raise NotSeen(f"Emacs does not answer: {error!r}") from None
+        lines = [line.partition(" ") for line in said.decode("utf-8", "replace").split("\n")]
+        printed = "".join(text for kind, _, text in lines if kind in ("-print", "-print-nonl"))
+        if not printed:
+            raise NotSeen(f"Emacs does not answer: {said.decode('utf-8', 'replace')}")
+        return _QUOTED.sub(lambda found: _MEANS.get(found[1], found[1]), printed)
 
     def until(self, form: str, seconds: float = PATIENCE) -> Any:
         """Waits until a form is true; the answer is its value."""
@@ -124,6 +139,13 @@ class Driven:
                 ' "\\n--- messages\\n" (with-current-buffer (messages-buffer) (buffer-string)))'
             )
         )
+
+
+def _quoted(text: str) -> str:
+    """One word of what Emacs's server reads."""
+    for char, written in (("&", "&&"), ("\n", "&n"), (" ", "&_")):
+        text = text.replace(char, written)
+    return text
 
 
 def letters(text: str) -> str:
@@ -177,11 +199,11 @@ def _process(command: list[str], socket: Path, cwd: Path, env: Environment) -> I
     ) as process:  # fmt: skip
         try:
             _started(socket, lambda: process.poll() is None)
-            yield Driven(socket, env)
+            yield Driven(socket)
         finally:
             # Not by a signal: one that comes while Emacs draws a window can hang it.
             with suppress(NotSeen, subprocess.TimeoutExpired):
-                Driven(socket, env).ask("(kill-emacs)")
+                Driven(socket).ask("(kill-emacs)")
             with suppress(subprocess.TimeoutExpired):
                 process.wait(5)
             process.kill()
@@ -204,7 +226,7 @@ def _terminal(command: list[str], socket: Path, cwd: Path, env: Environment) -> 
     control("new-session", "-d", "-s", "magy", "-x", "110", "-y", "40", *command)
     try:
         _started(socket, lambda: "magy" in control("list-sessions"))
-        yield Driven(socket, env, type, lambda: control("capture-pane", "-p", "-t", "magy"))
+        yield Driven(socket, type, lambda: control("capture-pane", "-p", "-t", "magy"))
     finally:
         control("kill-server")
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -13,8 +12,6 @@ import pytest
 from tests import nursery
 from tests.clients.nvim.embedded import BIN, Neovim, neovim
 from tests.clients.shop import PRICES
-
-STUB = Path(__file__).parents[1] / "stub.py"
 
 
 class Start(Protocol):
@@ -57,11 +54,9 @@ def environment(script: str, settings: str = "") -> dict[str, str]:
 def born(tmp_path: Path) -> dict[str, str]:
     """What makes `magy` ask the nursery."""
     magy = tmp_path / "born" / "magy"
-    magy.parent.mkdir()
-    magy.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {STUB} -m magy_server "$@"\n')
-    magy.chmod(0o755)
+    nursery.write_program(magy)
     path = os.pathsep.join((str(magy.parent), str(BIN), os.environ["PATH"]))
-    return {"NURSERY": nursery.address(), "PATH": path}
+    return {"PATH": path}
 
 
 @pytest.fixture

@@ -54,6 +54,7 @@ SETTINGS = {
     "git.openRepositoryInParentFolders": "never",
     "editor.minimap.enabled": False,
     "editor.cursorBlinking": "solid",
+    "workbench.reduceMotion": "on",
     "files.autoSave": "off",
     "remote.autoForwardPorts": False,
 }
@@ -62,6 +63,7 @@ SETTINGS = {
 _ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--force-prefers-reduced-motion",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]  # fmt: skip
 _LISTENING = re.compile(r"HTTP server listening on (http://\S+?)/?$", re.MULTILINE)
@@ -86,7 +88,7 @@ def until(
             fault = f" ({error.message})"
         if time.monotonic() > end:
             raise NotSeen(f"{what}: not seen{fault}")
-        pause(0.05)
+        pause(0.1)
 
 
 def lacking() -> str:
