@@ -24,7 +24,7 @@ from tests.patience import PATIENCE
 
 TOPICS = [
     "installation", "sqlite", "state", "database", "processes", "configuration", "agents", "hooks",
-    "programs", "models", "keys", "completion", "editors", "terminal",
+    "plugins", "programs", "models", "keys", "completion", "editors", "terminal",
 ]  # fmt: skip
 
 
