@@ -27,6 +27,10 @@ def skill_options(commands: Commands) -> None:
     flag(new, "--project", default=False, help="in this project's .magy/skills, not in yours")
     install.add_argument("origin", metavar="FOLDER|URL", help="where it is")
     install.add_argument("--part", default="", metavar="PATH", help="the folder within it")
+    flag(
+        install, "--replace", default=False,
+        help="delete a skill of this name that you put into your folder yourself",
+    )  # fmt: skip
     for parser in (install, remove):
         flag(parser, "-y", "--yes", default=False, help="do not ask for confirmation")
     for parser in (skills, listed, show, check, explain, new):

@@ -64,6 +64,8 @@ class Opened(Value):
     """The narrowing rules that it was spawned with, a `Ruleset` as JSON."""
     limits: Limits | None = None
     """Caps that it was spawned with, beside the configured ones: the lower holds."""
+    skills: tuple[SkillUse, ...] = ()
+    """Those that were at work where an agent spawned it: they are at work in it for good."""
 
 
 class Configured(Value):

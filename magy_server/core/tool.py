@@ -174,9 +174,10 @@ class ToolContext(FactContext, Protocol):
     async def proposer(self, path: str) -> str:
         """Another session that proposes something for this file; "": none does."""
 
-    def may_read(self, path: str) -> Action:
+    def may_read(self, path: str, within: str = "") -> Action:
         """What the rules say to reading this file (canonical absolute path): for tools that look
-        into files which their arguments do not name. What is not `allow` is left out, and said."""
+        into files which their arguments do not name. What is not `allow` is left out, and said.
+        `within`: the folder that it lies in, if that is not the workspace."""
 
     def emit(self, text: str) -> None:
         """Shows output so far to the person watching; the client may drop it."""

@@ -269,7 +269,7 @@ def _of_mail(event: Mailed | Closed) -> Iterable[Update]:
         yield {"sessionUpdate": "_magy_closed", "mode": event.mode, "reason": event.reason}
         yield notice("info", "Closed", event.reason or _CLOSED[event.mode])
         return
-    inside = {"type", "payload", "report", "untrusted"}
+    inside = {"type", "payload", "report", "untrusted", "skills"}
     about = event.model_dump(mode="json", by_alias=True, exclude=inside)
     mail: Update = {"sessionUpdate": "_magy_mail", "mail": {**about, "payload": event.payload.kind}}
     if event.payload.kind != "text":

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence, Set
 
 from magy_server.core.errors import MagyError
-from magy_server.core.events import Briefed
+from magy_server.core.events import Briefed, Prompted
 from magy_server.core.mcp.names import PREFIX, covers
 from magy_server.core.permit import Ruleset, withholds
 from magy_server.core.ports import ModelFacts
@@ -15,8 +15,8 @@ from magy_server.core.prompting import seldom_tools
 from magy_server.core.prompting.seldom_tools import CALL, FIND
 from magy_server.core.settings import ModelSettings
 from magy_server.core.skills.fitting import attached
-from magy_server.core.skills.skill import Skills
-from magy_server.core.skills.statement import brought, uses
+from magy_server.core.skills.skill import AGAIN, Skills
+from magy_server.core.skills.statement import uses
 from magy_server.core.specs import AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
@@ -102,19 +102,26 @@ async def mentioned(
 def _called_for(
     world: World, state: State, content: Sequence[Content], skills: Skills
 ) -> Sequence[Content]:
-    """The skills that a prompt calls for without naming any, but for those that the model was given
-    before, in this text. Agents that work for Magy itself get none."""
+    """The skills that a prompt calls for without naming any. What the model was given before, in
+    this text, is not given again, but at work. Agents that work for Magy itself get none."""
     if not world.settings(state.root).attach_skills or world.agent(state.agent, state.root).hidden:
         return ()
     if uses(content):
         return ()
     request = "\n".join(part.text for part in content if isinstance(part, Text))
     files = [part.name for part in content if isinstance(part, Link)]
-    known = {(skill.name, skill.hash) for skill in brought(state.conversation.items)}
+    known = {
+        (part.skill.name, part.skill.hash)
+        for item in state.conversation.items
+        if isinstance(item, Prompted)
+        for part in item.content
+        if isinstance(part, Embedded) and part.skill and part.text != AGAIN
+    }
     return [
-        fit.skill.content(fit.why)
+        fit.skill.again(fit.why)
+        if (fit.skill.name, fit.skill.hash) in known
+        else fit.skill.content(fit.why)
         for fit in attached(skills.values(), request, files)
-        if (fit.skill.name, fit.skill.hash) not in known
     ]
 
 

@@ -125,8 +125,8 @@ class RunContext(LookContext):
     def files(self) -> Files:
         return self._world.files
 
-    def may_read(self, path: str) -> Action:
-        return self._law.may_read(self.root, path)
+    def may_read(self, path: str, within: str = "") -> Action:
+        return self._law.may_read(within or self.root, path)
 
     def emit(self, text: str) -> None:
         if text := self._sieve(text):

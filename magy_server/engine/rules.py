@@ -18,6 +18,7 @@ from magy_server.core.policy import strangers
 from magy_server.core.policy.guardrails import NOBODY, Said, said
 from magy_server.core.settings import LimitSettings, Settings
 from magy_server.core.skills import statement
+from magy_server.core.skills.statement import SKILL
 from magy_server.core.state.state import State
 from magy_server.core.summary import own_turns
 from magy_server.core.tool import Tool
@@ -49,7 +50,7 @@ class Law:
     untrusted: Sequence[str] = ()
     """Where texts come from that it, or one above it, has read and nobody vouches for."""
     skills: Sequence[SkillUse] = ()
-    """Those at work in its turn, or in that of one above it."""
+    """Those at work in it, or in one above it."""
 
     @property
     def identity(self) -> Hashable:
@@ -61,18 +62,21 @@ class Law:
     def decide(self, tool: Tool, facts: Facts, arguments: Mapping[str, Any]) -> Decision:
         """`arguments`: as the model wrote them."""
         call = said(tool.name, arguments)
-        decision = self._under(tool.key, tool.effect, facts, call)
         asked = (
             strangers.verdict(facts, tool.key, self.untrusted, bypass=self.bypass),
             statement.verdict(tool.name, tool.effect, self.skills, bypass=self.bypass),
         )
-        decision = permit.strictest([*filter(None, asked), decision])
+        return permit.strictest([*filter(None, asked), *self._by_rules(tool, facts, call)])
+
+    def _by_rules(self, tool: Tool, facts: Facts, call: Said) -> Iterator[Decision]:
+        if tool.key == SKILL and facts.resources:  # a skill's file is read as any other
+            yield self._under("read", tool.effect, facts, call)
+            facts = facts.model_copy(update={"resources": ()})
+        yield self._under(tool.key, tool.effect, facts, call)
         new = tuple(r for r in facts.resources if r.kind == "write" and not r.exists)
-        if tool.key != "edit" or not new:
-            return decision
-        # a patch that makes a file writes it whole
-        made = facts.model_copy(update={"resources": new})
-        return permit.strictest([decision, self._under("write", tool.effect, made, call)])
+        if tool.key == "edit" and new:  # a patch that makes a file writes it whole
+            made = facts.model_copy(update={"resources": new})
+            yield self._under("write", tool.effect, made, call)
 
     def _under(self, key: str, effect: Effect, facts: Facts, call: Said = NOBODY) -> Decision:
         return permit.strictest([
@@ -102,10 +106,16 @@ async def law(session: Session, world: World) -> Law:
         bypass=settings.bypass and any(one.bypass for one in (state, *above)),
         review=_strictest_review([state, *above], settings),
         untrusted=strangers.all_of(one.conversation.untrusted for one in (*above[::-1], state)),
-        skills=tuple(
-            skill for one in (*above[::-1], state) if one.turn for skill in one.turn.skills
-        ),
+        skills=at_work([state, *above]),
     )
+
+
+def at_work(chain: Sequence[State]) -> tuple[SkillUse, ...]:
+    """The skills at work in a session (the first) and in those above it."""
+    found: tuple[SkillUse, ...] = ()
+    for one in reversed(chain):
+        found = statement.joined(found, one.skills)
+    return found
 
 
 def _granted(one: State, run: str) -> Iterator[Grant]:

@@ -76,7 +76,7 @@ def find_skills(
     brought: Sequence[str] = (),
 ) -> Skills:
     """The skills of a workspace root. `brought`: the folders of those that plugins bring."""
-    reading = _Reading(bundled, pins.read(own_folder(config)))
+    reading = _Reading(bundled, own_folder(config))
     for place in brought:
         reading.folder(Folder(place, "installed"), place)
     for folder in user_folders(config, home):
@@ -92,24 +92,22 @@ def find_skills(
 
 def user_files(config: str, home: str) -> Iterator[str]:
     """What is read of the person's folders, for finding out whether it changed."""
-    own = own_folder(config)
-    pinned = pins.read(own)
-    if pinned.file_is_there:
-        yield pinned.path
     for folder in user_folders(config, home):
         for one in _listed(folder, ""):
-            if folder.path == own and one.name in pinned.by_name:
-                yield from pins.files_of(os.path.join(own, one.name))
+            pin = os.path.join(os.path.dirname(one.path), pins.FILE)
+            if folder.path == own_folder(config) and os.path.lexists(pin):
+                yield pin
+                yield from pins.files_of(os.path.dirname(one.path))
             else:
                 yield one.path
 
 
 class _Reading:
-    def __init__(self, bundled: Mapping[str, Skill], pinned: pins.Pins) -> None:
+    def __init__(self, bundled: Mapping[str, Skill], own: str) -> None:
         self.skills = dict(bundled)
         self.broken: dict[str, str] = {}
-        self.problems = list(pinned.problems)
-        self._pins = pinned
+        self.problems: list[str] = []
+        self._own = own
 
     def folder(self, folder: Folder, within: str) -> None:
         found = _listed(folder, within)
@@ -132,12 +130,10 @@ class _Reading:
 
     def _skill(self, one: _Found) -> Skill:
         source = one.folder.source
-        own = os.path.dirname(self._pins.path) == one.folder.path
-        if own and self._pins.problems:  # which of them were installed is not known
-            raise InvalidConfig(self._pins.problems[0])
-        if own and (pin := self._pins.by_name.get(one.name)):
+        folder = os.path.join(one.folder.path, one.name)
+        if one.folder.path == self._own and (pin := pins.read(folder)):
             source = "installed"
-            pins.check(pin, os.path.join(one.folder.path, one.name))
+            pins.check(pin, folder)
         return parse_skill(one.name, _text(one.path, one.within), one.path, source)
 
 

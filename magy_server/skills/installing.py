@@ -9,12 +9,12 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from magy_server.core.errors import InvalidConfig, NotFound
+from magy_server.core.errors import InvalidConfig, InvalidRequest, NotFound
 from magy_server.core.skills.skill import Skill
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
@@ -64,60 +64,79 @@ def candidates(origin: str, part: str = "") -> Iterator[list[Candidate]]:
         yield [_candidate(one, origin, os.path.realpath(top)) for one in found]
 
 
-def install(candidate: Candidate, config: str) -> str:
-    """Copies the skill into the person's folder, in place of one that was installed or lies there
-    under this name, and pins it. Returns where it lies now. Raises OSError, InvalidConfig."""
+def install(candidate: Candidate, config: str, *, replace: bool = False) -> str:
+    """Copies the skill into the person's folder, in place of one that was installed under this
+    name, and pins it. `replace`: also in place of one that the person put there. Returns where it
+    lies now. Raises OSError, InvalidConfig, InvalidRequest."""
     own = finding.own_folder(config)
     os.makedirs(own, exist_ok=True)
-    name = candidate.skill.name
-    target = os.path.join(own, name)
-    known = pins.read(own)
-    pin = pins.Pin(
-        candidate.hash,
-        candidate.origin,
-        candidate.part,
-        datetime.now(UTC).isoformat("T", "seconds"),
-    )
+    target = os.path.join(own, candidate.skill.name)
+    now = datetime.now(UTC).isoformat("T", "seconds")
+    pin = pins.Pin(candidate.hash, candidate.origin, candidate.part, now)
     if os.path.realpath(candidate.folder) == os.path.realpath(target):  # as it is now
-        old = known.by_name.get(name)
-        origin = (old.origin, old.part) if old else (pin.origin, pin.part)
-        pin = pins.Pin(pin.hash, *origin, pin.at)
-    else:
-        _replace(candidate, target)
-    pins.write(known, {**known.by_name, name: pin})
+        with suppress(InvalidConfig):
+            if old := pins.read(target):
+                pin = pins.Pin(pin.hash, old.origin, old.part, now)
+        pins.write(pin, target)
+        return target
+    if not replace and (there := written_by_hand(candidate.skill.name, config)):
+        raise InvalidRequest(
+            f"{there} is a skill that was not installed. Move it away, or add `--replace` to have "
+            "it deleted."
+        )
+    _put(candidate, pin, target)
     return target
+
+
+def written_by_hand(name: str, config: str) -> str:
+    """Returns where in the person's folder a skill of this name lies that was not installed; "":
+    there is none."""
+    target = os.path.join(finding.own_folder(config), name)
+    for path in (target, f"{target}.yaml", f"{target}.yml"):
+        if os.path.lexists(path) and not os.path.lexists(os.path.join(path, pins.FILE)):
+            return path
+    return ""
 
 
 def remove(name: str, config: str) -> str:
     """Removes an installed skill. Returns where it was. Raises NotFound, OSError."""
     own = finding.own_folder(config)
-    known = pins.read(own)
-    if name not in known.by_name:
-        names = ", ".join(known.by_name) or "none"
+    known = installed(config)
+    if name not in known:
+        names = ", ".join(known) or "none"
         raise NotFound(f"No skill {name!r} was installed. Installed are: {names}.")
     target = os.path.join(own, name)
-    pins.write(known, {one: pin for one, pin in known.by_name.items() if one != name})
-    if os.path.islink(target):
-        os.unlink(target)
-    elif os.path.isdir(target):
-        shutil.rmtree(target)
+    with tempfile.TemporaryDirectory(dir=own, prefix=".gone-") as beside:
+        os.rename(target, os.path.join(beside, name))
     return target
 
 
-def _replace(candidate: Candidate, target: str) -> None:
-    """Whoever reads meanwhile sees the old skill, the new one or none, never half of one."""
-    with tempfile.TemporaryDirectory(dir=os.path.dirname(target), prefix=".new-") as beside:
+def installed(config: str) -> Sequence[str]:
+    """The names of the skills that were installed, in order."""
+    own = finding.own_folder(config)
+    if not os.path.isdir(own):
+        return []
+    return [
+        name
+        for name in sorted(os.listdir(own))
+        if not name.startswith(".") and os.path.lexists(os.path.join(own, name, pins.FILE))
+    ]
+
+
+def _put(candidate: Candidate, pin: pins.Pin, target: str) -> None:
+    """Whoever reads meanwhile sees the old skill, the new one or none, never half of one, and none
+    without its pin."""
+    own = os.path.dirname(target)
+    with tempfile.TemporaryDirectory(dir=own, prefix=".new-") as beside:
         fresh = os.path.join(beside, "skill")
-        shutil.copytree(candidate.folder, fresh, symlinks=True, ignore=_but_git)
+        pins.copy(candidate.folder, fresh)
         if pins.tree_hash(fresh) != candidate.hash:
             raise InvalidConfig(f"{candidate.folder} changed while it was copied; try again.")
-        if os.path.lexists(target):
-            os.rename(target, os.path.join(beside, "old"))
+        pins.write(pin, fresh)
+        for number, old in enumerate((target, f"{target}.yaml", f"{target}.yml")):
+            if os.path.lexists(old):
+                os.rename(old, os.path.join(beside, f"old{number}"))
         os.rename(fresh, target)
-
-
-def _but_git(folder: str, names: list[str]) -> set[str]:
-    return {".git"} & set(names)
 
 
 def _skills_in(place: str) -> Iterator[str]:

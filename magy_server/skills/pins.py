@@ -1,6 +1,6 @@
 """An installed skill is pinned: a hash of all its files is kept, and one that changed is not used.
 
-The pins lie in `installed.json` beside the skills.
+The pin lies in the skill's own folder, so that both come and go by one rename.
 """
 
 from __future__ import annotations
@@ -8,21 +8,23 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, field
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import asdict
 
 from magy_server.core.errors import InvalidConfig
 from magy_server.dataclass import dataclass
 from magy_server.regular_files import beginning
 
-FILE = "installed.json"
+FILE = ".magy-pin"
 MOST_FILES = 1_000
 LARGEST = 16 << 20
 """Bytes of all files of one skill."""
-_MOST_PINS = 1 << 20
-"""Bytes of the file of pins."""
+_LARGEST_PIN = 64 << 10
+"""Bytes."""
+_NO_PART = (".git", FILE)
+"""What may lie in a skill's folder and is no part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,40 +38,34 @@ class Pin:
     at: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Pins:
-    path: str
-    by_name: Mapping[str, Pin] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
-    file_is_there: bool = False
-
-
-def read(folder: str) -> Pins:
-    """The pins of the skills in a folder; problems are sentences for people."""
+def read(folder: str) -> Pin | None:
+    """Returns the pin of a skill; None: it was not installed. Raises InvalidConfig."""
     path = os.path.join(folder, FILE)
     try:
-        data = beginning(path, _MOST_PINS)
-    except FileNotFoundError:
-        return Pins(path)
+        data = beginning(path, _LARGEST_PIN, linked=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except OSError as error:
-        return Pins(path, problems=(f"{path} cannot be read: {error.strerror}.",))
+        raise InvalidConfig(f"{path} cannot be read: {error.strerror}.") from None
     try:
-        found = {name: Pin(**one) for name, one in json.loads(data or b"").items()}
-    except (ValueError, TypeError, AttributeError):
-        said = f"{path} is not as Magy wrote it; install the skills in {folder} again."
-        return Pins(path, problems=(said,), file_is_there=True)
-    return Pins(path, found, file_is_there=True)
+        return Pin(**json.loads(data or b""))
+    except (ValueError, TypeError, RecursionError):
+        raise InvalidConfig(
+            f"{path} is not as Magy wrote it; look at the skill, then run `magy skills install "
+            f"{folder}`."
+        ) from None
 
 
-def write(pins: Pins, by_name: Mapping[str, Pin]) -> None:
-    """Replaces the file, whole or not at all. Raises OSError."""
-    whole: dict[str, Any] = {name: asdict(pin) for name, pin in sorted(by_name.items())}
-    folder = os.path.dirname(pins.path)
-    with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as file:
-        json.dump(whole, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(file.name, pins.path)
+def write(pin: Pin, folder: str) -> None:
+    """Raises OSError."""
+    path = os.path.join(folder, FILE)
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(folder), prefix=".pin-") as beside:
+        fresh = os.path.join(beside, FILE)
+        with open(fresh, "x", encoding="utf-8") as file:
+            json.dump(asdict(pin), file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, path)
 
 
 def check(pin: Pin, folder: str) -> None:
@@ -108,12 +104,24 @@ def tree_hash(folder: str) -> str:
 
 
 def files_of(folder: str) -> Iterator[str]:
-    """The paths of its files and links, in no order, one more than may be installed at most."""
+    """The paths of what belongs to a skill, its files and links, in no order, one more than may be
+    installed at most."""
     count = 0
     for directory, folders, names in os.walk(folder):
+        if directory == folder:
+            folders[:] = [one for one in folders if one not in _NO_PART]
+            names = [one for one in names if one not in _NO_PART]
         links = [one for one in folders if os.path.islink(os.path.join(directory, one))]
         for name in (*names, *links):
             yield os.path.join(directory, name)
             count += 1
             if count > MOST_FILES:
                 return
+
+
+def copy(folder: str, target: str) -> None:
+    """Copies what belongs to a skill. Raises OSError."""
+    for path in files_of(folder):
+        to = os.path.join(target, os.path.relpath(path, folder))
+        os.makedirs(os.path.dirname(to), exist_ok=True)
+        shutil.copy2(path, to, follow_symlinks=False)

@@ -34,6 +34,7 @@ from magy_server.core.values import Content, Hash, Text
 from magy_server.engine.briefing import mentioned
 from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.log import Decide, Write, ahead
+from magy_server.engine.rules import at_work
 from magy_server.engine.session import Session
 from magy_server.engine.world import World
 from magy_server.tasks import Tasks
@@ -175,6 +176,7 @@ class Mailing:
         if not sender:
             return mail
         state = (await self._session(sender)).state
+        chain = [state, *await self._world.above(state)]
         reports = tree.parent(sender) == to and state.opened and not state.opened.call
         return mail.model_copy(update={
             "wakes": not reports,  # a person reads what their own children say, when they like
@@ -182,6 +184,7 @@ class Mailing:
             "name": state.options.get("title", "") if tree.parent(sender) else "",
             "run": state.turn.run if state.turn else state.spending.run,
             "untrusted": state.conversation.untrusted,
+            "skills": at_work(chain) if to.startswith(f"{sender}/") else (),
         })  # fmt: skip
 
     async def _say(

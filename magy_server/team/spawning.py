@@ -19,6 +19,7 @@ from magy_server.core.text.sanitizing import shortened, visible
 from magy_server.core.values import Content, Hash, Limits, Text
 from magy_server.dataclass import dataclass
 from magy_server.engine.briefing import mentioned
+from magy_server.engine.rules import at_work
 from magy_server.engine.session import Session
 from magy_server.engine.world import World, put
 from magy_server.regex import regex
@@ -81,6 +82,7 @@ async def beginning(
         call="" if wanted.by else tree.call_of(wanted.key),
         rules=_rules(wanted.rules, found),
         limits=_limits(wanted.limits),
+        skills=() if wanted.by else at_work([parent, *await world.above(parent)]),
     )
     stream = stream_of(child)
     first: list[Event] = [begin]

@@ -12,10 +12,11 @@ from magy_server.config.shipped import shipped
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.events import Prompted
 from magy_server.core.skills.statement import uses
+from magy_server.skills import installing
 from magy_server.store.sqlite import SqliteStore
 from tests.loopback import AnthropicServer, call, text
 
-from .harness import SESSION, person
+from .harness import SESSION, Person, person
 from .test_prompts import at_work, said, system
 
 
@@ -104,8 +105,9 @@ async def test_a_skill_that_a_request_calls_for_goes_along_and_says_why(
         assert 'the prompt has "release notes", app.py (*.py)' in notice["description"]
         await one.turn("Again the release notes for @app.py", "p2")
         assert "Read the log first." not in said(bodies(model)[1])  # it has it already
+        assert "The text of this skill is above" in said(bodies(model)[1])
         await one.turn("Only release notes", "p3")
-        assert len(one.updates("notice")) == 1
+        assert len(one.updates("notice")) == 2
 
 
 NARROW = "allowed-tools: read_file\n"
@@ -129,6 +131,125 @@ call: write_file {"path": "made.txt", "content": "made"}
 ---
 text: Over.
 """
+
+
+def install(state: Path, place: Path, more: str = "") -> None:
+    origin = put(place, "theirs", "Obey me.", more).parent
+    (origin / "more.md").write_text("More orders.\n")
+    with installing.candidates(str(origin)) as (one,):
+        installing.install(one, str(state))
+
+
+ALLOWED = {"permission": {"edit": "allow", "write": "allow", "agent": "allow"}}
+WRITE = 'call: write_file {"path": "made.txt", "content": "made"}\n---\ntext: Over.\n'
+
+
+async def test_a_file_of_a_skill_is_read_by_the_rules_for_reading(root: Path, state: Path) -> None:
+    places = [put(state / "skills", "mine", "x").parent, put(root / ".claude/skills", "ours", "x")]
+    for place in (places[0], places[1].parent):
+        (place / ".env").write_text("TOKEN=secret\n")
+        (place / "keys.txt").write_text("secret\n")
+        (place / "more.md").write_text("Read on.\n")
+    denied = {"permission": {"read": {"*.env": "deny", "keys.txt": "deny"}}}
+    async with at_work(root, state, settings=denied) as (one, model):
+        await one.request("workspace/trust", root=str(root), trusted=True)
+        for name in ("mine", "ours"):
+            for file in ("", ".env", "keys.txt", "more.md"):
+                model.reply(call("skill_invoke", {"name": name, "file": file}))
+        model.reply(text("Done."))
+        await one.turn("Go.")
+        told = [said(body) for body in bodies(model)[1:]]
+        assert not any("secret" in text for text in told)
+        for listed, env, keys, more in (told[:4], told[4:]):
+            assert "more.md" in listed and "keys.txt" not in listed and ".env" not in listed
+            assert "`*.env` -> deny" in env and "`keys.txt` -> deny" in keys
+            assert more.rstrip().endswith("Read on.")
+
+
+@pytest.mark.req("G043")
+async def test_what_an_installed_skill_brought_limits_as_long_as_it_is_in_the_conversation(
+    root: Path, state: Path, tmp_path: Path
+) -> None:
+    install(state, tmp_path / "there")
+    work = f"""
+prompt: by file
+call: skill_invoke {{"name": "theirs", "file": "more.md"}}
+---
+{WRITE}
+prompt: again
+{WRITE}"""
+    async with person(root, state, work, settings=ALLOWED) as one:
+        await one.new()
+        for number, prompt in enumerate(("by file", "again")):
+            await one.ask(prompt, f"p{number}")
+            question = await one.question()
+            assert "skill theirs is at work, which states no tool" in question["rule"]
+            await one.respond(question["interactionId"], False)
+            await one.end()
+        assert not (root / "made.txt").exists()
+
+
+async def test_a_skill_whose_words_call_for_it_again_limits_again(root: Path, state: Path) -> None:
+    more = "allowed-tools: read_file\ncapability:\n  phrases: [deploy, release]\n"
+    put(state / "skills", "ship", "Ship it.", more)
+    work = f"""
+prompt: deploy the first release
+text: Yes.
+
+prompt: deploy the second release
+{WRITE}"""
+    async with person(root, state, work, settings=ALLOWED) as one:
+        await one.new()
+        await one.turn("deploy the first release")
+        await one.ask("deploy the second release", "p2")
+        assert "skill ship is at work" in (await one.question())["rule"]
+
+
+async def test_no_skill_widens_what_another_may(root: Path, state: Path) -> None:
+    put(state / "skills", "narrow", "Look.", NARROW)
+    put(state / "skills", "wide", "Write.", "allowed-tools: write_file\n")
+    work = f"""
+prompt: @narrow
+call: skill_invoke {{"name": "wide"}}
+---
+{WRITE}"""
+    async with person(root, state, work, settings=ALLOWED) as one:
+        await one.new()
+        await one.ask("@narrow", "p1")
+        assert "skill narrow is at work" in (await one.question())["rule"]
+
+
+async def test_a_child_that_outlives_the_turn_keeps_the_limit(root: Path, state: Path) -> None:
+    put(state / "skills", "narrow", "Look.", "allowed-tools: read_file spawn_agent\n")
+    child = 'call: spawn_agent {"agent": "general", "prompt": "child task", "task_name": "t"}'
+    work = f"""
+prompt: @narrow
+{child}
+---
+text: Over.
+
+prompt: child task
+call: write_file {{"path": "first.txt", "content": "x"}}
+---
+{WRITE}"""
+    async with person(root, state, work, settings=ALLOWED) as one:
+        await one.new()
+        await one.ask("@narrow", "p1")
+        await one.answer()  # the child may be spawned
+        first = await asked_below(one)
+        await one.end()
+        await one.respond(first["interactionId"], sessionId=first["sessionId"])
+        question = await asked_below(one)
+        assert "skill narrow is at work" in question["rule"]
+
+
+async def asked_below(one: Person) -> Any:
+    """The next question of a child."""
+    told = await one.client.wait_for(
+        "magy/interaction/changed",
+        lambda params: any(found["sessionId"] != SESSION for found in params["opened"]),
+    )
+    return told["opened"][0]
 
 
 @pytest.mark.req("G043")

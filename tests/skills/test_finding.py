@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from magy_server.core.errors import InvalidConfig, NotFound, NotTrusted
+from magy_server.core.errors import InvalidConfig, InvalidRequest, NotFound, NotTrusted
 from magy_server.core.skills.skill import Skill, Skills
 from magy_server.skills import finding, installing, pins
 
@@ -140,8 +141,8 @@ def test_an_installed_skill_is_pinned_and_not_used_once_it_has_changed(
     assert "theirs" not in found and "has changed since you installed it" in found.broken["theirs"]
     install(places, where)  # a person has looked
     assert places.found()["theirs"].source == "installed"
-    pinned = pins.read(finding.own_folder(str(places.config))).by_name["theirs"]
-    assert pinned.origin == str(origin)
+    pinned = pins.read(str(where))
+    assert pinned and pinned.origin == str(origin)
     (where / "more.md").write_text("x")
     assert "theirs" in places.found().broken
     install(places, origin)
@@ -160,13 +161,64 @@ def test_an_installed_skill_that_states_nothing_may_only_read(
     assert places.found()["mine"].used().tools is None
 
 
-def test_where_the_pins_are_damaged_nothing_of_that_folder_is_used(
+@pytest.mark.parametrize("pin", ['{"theirs": 7}', "[" * 60_000, "", None])
+def test_a_skill_whose_pin_is_damaged_is_not_used(
+    places: Places, tmp_path: Path, pin: str | None
+) -> None:
+    where = Path(install(places, put(tmp_path / "there", "theirs").parent))
+    put(places.config / "skills", "mine")
+    (where / pins.FILE).unlink()
+    if pin is None:
+        (where / pins.FILE).symlink_to("/dev/null")
+    else:
+        (where / pins.FILE).write_text(pin)
+    found = places.found()
+    assert "theirs" not in found and pins.FILE in found.broken["theirs"] and "mine" in found
+    if pin is not None:
+        install(places, where)
+        assert places.found()["theirs"].source == "installed"
+
+
+def test_what_the_person_wrote_is_replaced_only_if_they_say_so(
     places: Places, tmp_path: Path
 ) -> None:
-    install(places, put(tmp_path / "there", "theirs").parent)
-    (places.config / "skills/installed.json").write_text('{"theirs": 7}')
-    found = places.found()
-    assert "theirs" not in found and "install the skills" in found.broken["theirs"]
+    origin = put(tmp_path / "there", "notes").parent
+    mine = put(places.config / "skills", "notes", "Mine.")
+    with pytest.raises(InvalidRequest, match="was not installed"):
+        install(places, origin)
+    assert "Mine." in mine.read_text() and places.found()["notes"].source == "user"
+    with installing.candidates(str(origin)) as (one,):
+        installing.install(one, str(places.config), replace=True)
+    assert places.found()["notes"].source == "installed"
+
+
+def test_many_that_are_installed_at_once_are_all_pinned(places: Places, tmp_path: Path) -> None:
+    names = [f"s{number}" for number in range(16)]
+    origins = [put(tmp_path / "there", name).parent for name in names]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda origin: install(places, origin), origins))
+    assert {places.found()[name].source for name in names} == {"installed"}
+
+
+def test_a_failed_installation_leaves_what_was_there(places: Places, tmp_path: Path) -> None:
+    origin = put(tmp_path / "there", "theirs").parent
+    with installing.candidates(str(origin)) as (one,):
+        (origin / "SKILL.md").write_text("other")
+        with pytest.raises(InvalidConfig, match="changed while"):
+            installing.install(one, str(places.config))
+    assert os.listdir(places.config / "skills") == []
+
+
+def test_a_folder_with_a_repository_in_it_is_installed_without_that(
+    places: Places, tmp_path: Path
+) -> None:
+    origin = put(tmp_path / "there", "theirs").parent
+    (origin / ".git").mkdir()
+    (origin / ".git/config").write_text("x")
+    (origin / pins.FILE).write_text("another's")
+    where = Path(install(places, origin))
+    assert sorted(os.listdir(where)) == [pins.FILE, "SKILL.md"]
+    assert places.found()["theirs"].source == "installed"
 
 
 @pytest.mark.parametrize("what", ["link", "pipe", "missing", "out"])
@@ -196,5 +248,5 @@ def test_pins_are_written_whole(places: Places, tmp_path: Path) -> None:
     install(places, put(tmp_path / "there", "a").parent)
     install(places, put(tmp_path / "there", "b").parent)
     folder = places.config / "skills"
-    assert set(json.loads((folder / "installed.json").read_text())) == {"a", "b"}
-    assert sorted(os.listdir(folder)) == ["a", "b", "installed.json"]
+    assert {json.loads((folder / name / pins.FILE).read_text())["part"] for name in "ab"} == {""}
+    assert sorted(os.listdir(folder)) == ["a", "b"]

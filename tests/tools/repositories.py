@@ -39,7 +39,7 @@ def allow(path: str) -> Action:
 class GitContext(Context):
     reading: Callable[[str], Action] = field(default=allow)
 
-    def may_read(self, path: str) -> Action:
+    def may_read(self, path: str, within: str = "") -> Action:
         return self.reading(path)
 
 

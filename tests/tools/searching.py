@@ -25,7 +25,7 @@ class Looking(Context):
     rules: dict[str, Action] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
-    def may_read(self, path: str) -> Action:
+    def may_read(self, path: str, within: str = "") -> Action:
         self.asked.append(path)
         return self.rules.get(Path(path).name, "allow")
 

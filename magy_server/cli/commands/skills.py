@@ -178,11 +178,16 @@ async def install(options: argparse.Namespace, app: Composition) -> int:
         (one,) = found
         held = f"  {'files':<8}{one.count}; {one.hash}\n"
         await screen.write([*_about(one.skill), (held, "")])
+        if one.skill.name in shipped().skills:
+            said = f"It takes the place of the skill {one.skill.name} that comes with Magy.\n"
+            await screen.write([(said, "yellow")])
+        if options.replace and (there := installing.written_by_hand(one.skill.name, config)):
+            await screen.write([(f"{one_line(there)} is deleted.\n", "yellow")])
         question = f"Install {one.skill.name}?"
         if not options.yes and not await asyncio.to_thread(sure, question):
             complain("nothing was installed.")
             return exit_codes.CANCELLED
-        where = installing.install(one, config)
+        where = installing.install(one, config, replace=options.replace)
     await screen.write([(f"installed in {one_line(where)}\n", "")])
     return exit_codes.DONE
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from magy_server.core.values import Text, Usage, Value
+from magy_server.core.values import SkillUse, Text, Usage, Value
 from magy_server.regex import regex
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -92,6 +92,8 @@ class Mailed(Value):
     metadata: dict[str, str] = Field(default_factory=dict)
     untrusted: tuple[str, ...] = ()
     """Where texts come from that nobody vouches for and that the sender has read."""
+    skills: tuple[SkillUse, ...] = ()
+    """Those at work where a task comes from: they are at work in the turn that it opens."""
 
     @property
     def by(self) -> str:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1024
 """Characters, as agentskills.io says."""
+AGAIN = "The text of this skill is above, in this conversation; it holds here, too."
 MOST_PHRASES = 50
 Kind = Literal["instruction", "tool"]
 Source = Literal["bundled", "user", "installed", "project"]
@@ -72,6 +73,10 @@ class Skill(Value):
             stated = ()
         limit = None if self.source == "bundled" else stated
         return SkillUse(name=self.name, hash=self.hash, source=self.source, tools=limit, why=why)
+
+    def again(self, why: str) -> Embedded:
+        """Returns the part of a prompt that this calls for, where the conversation has its text."""
+        return Embedded(uri=f"magy:skill/{self.name}", text=AGAIN, skill=self.used(why))
 
     def content(self, why: str = "", *, alone: bool = False) -> Embedded:
         """Returns its text as a part of a prompt; `alone`: the person says nothing else."""

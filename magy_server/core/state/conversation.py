@@ -11,10 +11,11 @@ from magy_server.core.events import Briefed, Compacted, Finished, Prompted, Repl
 from magy_server.core.policy.strangers import attached, joined
 from magy_server.core.prompting.sizes import decisions, refusals, size, words
 from magy_server.core.reviews.review_events import Noted
+from magy_server.core.skills.statement import lasting, uses
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.replacing import replace
 from magy_server.core.state.vector import Vector
-from magy_server.core.values import Hash, Task
+from magy_server.core.values import Hash, SkillUse, Task
 from magy_server.dataclass import dataclass
 
 Item = Prompted | Mailed | Replied | Finished | Briefed | Compacted | Noted
@@ -43,6 +44,8 @@ class Conversation:
     untrusted: tuple[str, ...] = ()
     """Where texts come from that nobody vouches for: it has some of them in it, or what somebody
     made of one."""
+    skills: tuple[SkillUse, ...] = ()
+    """The installed skills of which it has a text in it, or what somebody made of one."""
 
     def briefed(self, event: Briefed) -> Conversation:
         if _prefix(self.prefix) != _prefix(event):
@@ -54,7 +57,7 @@ class Conversation:
         for arrival in arrivals:
             now = now._with(arrival)
             if isinstance(arrival, Prompted):
-                now = now.heard(attached(arrival.content))
+                now = now.heard(attached(arrival.content)).taught(uses(arrival.content))
         return now
 
     def replied(self, event: Replied) -> Conversation:
@@ -68,6 +71,11 @@ class Conversation:
         """Returns the conversation with texts from these places, for which nobody vouches."""
         now = joined(self.untrusted, places)
         return self if now == self.untrusted else replace(self, untrusted=now)
+
+    def taught(self, skills: Sequence[SkillUse]) -> Conversation:
+        """Returns the conversation with texts of these skills."""
+        now = lasting(self.skills, skills)
+        return self if now == self.skills else replace(self, skills=now)
 
     def noted(self, event: Noted) -> Conversation:
         if any(isinstance(item, Noted) and item.id == event.id for item in self.items):

@@ -132,7 +132,8 @@ def _in_turn(state: State, turn: Turn, event: Event, at: float) -> State:
         case Moved():
             return replace(state, options={**state.options, "cwd": event.cwd})
         case SkillRead():
-            return replace(state, turn=turn.with_skills((event.skill,)))
+            taught = state.conversation.taught((event.skill,))
+            return replace(state, turn=turn.with_skills((event.skill,)), conversation=taught)
     return state
 
 

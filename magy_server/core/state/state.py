@@ -8,12 +8,13 @@ from dataclasses import field
 from magy_server.core.agents.mail import Closed, Mailed
 from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.events import Asked, CompactAsked, Opened, Stop
+from magy_server.core.skills.statement import joined
 from magy_server.core.state.conversation import Conversation
 from magy_server.core.state.queue import Queue
 from magy_server.core.state.spending import Spending
 from magy_server.core.state.turn import Turn
 from magy_server.core.state.turn_starts import History
-from magy_server.core.values import Grant
+from magy_server.core.values import Grant, SkillUse
 from magy_server.dataclass import dataclass
 
 
@@ -101,6 +102,12 @@ class State:
     def review(self) -> str:
         """review | propose | auto; "": as configured."""
         return self.options.get("review", "")
+
+    @property
+    def skills(self) -> tuple[SkillUse, ...]:
+        """Returns those at work in it."""
+        found = joined(self.opened.skills if self.opened else (), self.conversation.skills)
+        return joined(found, self.turn.skills) if self.turn else found
 
     @property
     def bypass(self) -> bool:

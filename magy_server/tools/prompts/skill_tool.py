@@ -5,25 +5,26 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from magy_server.core.errors import InvalidConfig, NotFound, NotTrusted, ToolError
 from magy_server.core.events import SkillRead
 from magy_server.core.skills.skill import Skill, Skills
+from magy_server.core.skills.statement import INVOKE, SKILL
 from magy_server.core.specs import Agents
 from magy_server.core.state.state import State
 from magy_server.core.text.sanitizing import shortened
 from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext
-from magy_server.core.values import Facts
+from magy_server.core.values import Facts, Resource
 from magy_server.tools.files import disk
 from magy_server.tools.files.pages import Page
-from magy_server.tools.files.paths import resolve
+from magy_server.tools.files.paths import Place, below, resolve, resource
 from magy_server.tools.shipped import tool
 
 SECTION = "skills"
-NAME = "skill_invoke"
+NAME = INVOKE
 ABOUT = 300
 """Characters of a description that the prompt has."""
 LISTED = 100
@@ -72,11 +73,15 @@ def _line(skill: Skill) -> str:
 
 
 def skill_tool(skills: SkillsOf) -> Tool:
-    async def facts(ctx: FactContext, name: str, file: str, input: str) -> Gathered:
+    async def facts(ctx: FactContext, name: str, file: str, **_: Any) -> Gathered:
         title = f"Read the skill {name}" if name else "List the skills"
-        return Facts(title=f"{title}: {file}" if file else title), {}
+        if not (name and file):
+            return Facts(title=title), {}
+        skill = _named(await asyncio.to_thread(skills, ctx.root), name)
+        found = await asyncio.to_thread(_judged_file, ctx.root, skill, file)
+        return Facts(resources=(found,), title=f"{title}: {file}"), {}
 
-    @tool(effect="read", key="skill", kind="read", facts=facts)
+    @tool(effect="read", key=SKILL, kind="read", facts=facts)
     async def skill_invoke(
         ctx: ToolContext,
         name: Annotated[str, "Empty: what each skill is for"] = "",
@@ -89,58 +94,98 @@ def skill_tool(skills: SkillsOf) -> Tool:
         if not name:
             lines = "\n".join(map(_line, there.values()))
             return Result(for_model=lines or "There are no skills.", for_user="Skills")
-        try:
-            skill = there.named(name)
-        except (NotFound, NotTrusted, InvalidConfig) as error:
-            raise ToolError(error.message) from None
+        skill = _named(there, name)
         if file:
-            return await asyncio.to_thread(_file, skill, file)
-        said = await asyncio.to_thread(_whole, skill, input)
+            said = await asyncio.to_thread(_file, ctx, skill)
+        else:
+            said = await asyncio.to_thread(_whole, ctx, skill, input)
         return Result(
             for_model=said,
-            for_user=f"Skill {name}",
+            for_user=f"{name}: {file}" if file else f"Skill {name}",
             events=(SkillRead(call=ctx.call, skill=skill.used()),),
         )
 
     return skill_invoke
 
 
-def _whole(skill: Skill, input: str) -> str:
+def _named(there: Skills, name: str) -> Skill:
+    """Raises ToolError."""
+    try:
+        return there.named(name)
+    except (NotFound, NotTrusted, InvalidConfig) as error:
+        raise ToolError(error.message) from None
+
+
+def _whole(ctx: ToolContext, skill: Skill, input: str) -> str:
     text = skill.body
     if skill.kind == "tool":
         text = text.replace(INPUT, input) if INPUT in text else f"{text}\n\n{input}".rstrip()
-    if names := _others(skill):
+    if names := _others(ctx, skill):
         listed = "\n".join(f"- {name}" for name in names)
         text += f"\n\nFiles of this skill, in {os.path.dirname(skill.where)}; read one with the " \
                 f"parameter `file`:\n{listed}"  # fmt: skip
     return text
 
 
-def _others(skill: Skill) -> Sequence[str]:
-    """The other files of a skill that is a folder, by path, at most `LISTED`."""
-    if os.path.basename(skill.where) != "SKILL.md":
-        return ()
-    folder = os.path.dirname(skill.where)
+def _folder(skill: Skill) -> str:
+    """The canonical folder of a skill; "" for one that is a single file."""
+    directory, file = os.path.split(skill.where)
+    return os.path.realpath(directory) if file == "SKILL.md" else ""
+
+
+def _within(root: str, folder: str) -> str:
+    """The directory below which rules see the files of a skill."""
+    return root if below(root, folder) else folder
+
+
+def _files(folder: str) -> Sequence[str]:
+    """The canonical paths of the other files of a skill, at most `LISTED`."""
     found: list[str] = []
     for directory, folders, names in os.walk(folder):
         folders[:] = sorted(one for one in folders if not one.startswith((".", "__")))
-        found += (os.path.relpath(os.path.join(directory, name), folder) for name in sorted(names))
+        shown = (name for name in sorted(names) if not name.startswith("."))
+        found += (os.path.join(directory, name) for name in shown)
         if len(found) > LISTED:
             break
-    return [name for name in found if name != "SKILL.md"][:LISTED]
+    return [path for path in found if path != os.path.join(folder, "SKILL.md")][:LISTED]
 
 
-def _file(skill: Skill, name: str) -> Result:
-    folder = os.path.realpath(os.path.dirname(skill.where))
+def _others(ctx: ToolContext, skill: Skill) -> Sequence[str]:
+    """Those of them that may be read, by their paths in the folder."""
+    folder = _folder(skill)
+    within = _within(ctx.root, folder)
+    return [
+        os.path.relpath(path, folder)
+        for path in (_files(folder) if folder else ())
+        if ctx.may_read(os.path.realpath(path), within) != "deny"
+    ]
+
+
+def _judged_file(root: str, skill: Skill, name: str) -> Resource:
+    """What a call would read. Raises ToolError."""
+    folder = _folder(skill)
+    if not folder:
+        raise ToolError(f"{NAME}: the skill {skill.name} is a single file and has no others.")
     try:
-        if os.path.basename(skill.where) != "SKILL.md":
-            raise ToolError(f"the skill {skill.name} is a single file and has no others.")
         place = resolve(folder, name)
-        if not os.path.isfile(place.path):
-            there = ", ".join(_others(skill)) or "none"
-            raise ToolError(f"the skill {skill.name} has no file {name}. Its files are: {there}.")
-        page = Page(disk.stream(place), 1, LINES)
     except ToolError as error:
         raise ToolError(f"{NAME}: {error.message}") from None
-    text = "\n".join(page.lines)
-    return Result(for_model=f"{text}{page.note}", for_user=f"{skill.name}: {place.name}")
+    return resource(_within(root, folder), place.path, "read")
+
+
+def _file(ctx: ToolContext, skill: Skill) -> str:
+    """A file as it was judged. Raises ToolError."""
+    folder, (found,) = _folder(skill), ctx.facts.resources
+    name = below(folder, found.subject)
+    if name is None:
+        raise ToolError(f"{NAME}: the skill {skill.name} lies elsewhere now; read it again.")
+    if not os.path.isfile(found.subject):
+        there = ", ".join(_others(ctx, skill)) or "none"
+        raise ToolError(
+            f"{NAME}: the skill {skill.name} has no file {name}. Its files are: {there}."
+        )
+    try:
+        page = Page(disk.stream(Place(folder, found.subject, name)), 1, LINES)
+    except ToolError as error:
+        raise ToolError(f"{NAME}: {error.message}") from None
+    return "\n".join(page.lines) + page.note
