@@ -4,7 +4,7 @@ SDK's work; the browser comes back to a port of this machine."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from urllib.parse import parse_qs, urlsplit
 
@@ -24,8 +24,11 @@ PATIENCE = 300.0
 """Seconds that the person has to log in."""
 LONGEST = 100
 """Lines of a request of the browser that are read."""
+PARTING = 5.0
+"""Seconds in which the last page reaches the browser."""
 _DONE = b"You are logged in, and can close this page."
 _NOT = b"The login did not work. The terminal says why."
+_OTHER = b"This page does not belong to the login that is under way, which waits on."
 _WRONG = (LinkError, OAuthFlowError, MCPError, httpx2.HTTPError, OSError, ValueError)
 """What the network, the server and the SDK raise."""
 
@@ -39,8 +42,10 @@ async def log_in(name: str, reach: Reach, show: Callable[[str], None]) -> str:
     async with _Callback() as callback:
 
         async def sent(url: str) -> None:
-            if urlsplit(url).scheme not in ("http", "https"):
+            page = urlsplit(url)
+            if page.scheme not in ("http", "https"):
                 raise LinkError(f"it sends you to {url[:100]!r}, which is no web page")
+            callback.state = parse_qs(page.query)["state"][0]
             show(url)
 
         provider = OAuthClientProvider(
@@ -62,7 +67,8 @@ async def log_in(name: str, reach: Reach, show: Callable[[str], None]) -> str:
         if not new.read():
             raise LinkError("it asks for no login")
         await storage.set_place(provider.context.oauth_metadata)
-    await asyncio.to_thread(reach.login.write, new.read())
+        async with reach.login.alone():
+            await asyncio.to_thread(reach.login.write, new.read())
     return f"{info.name} {info.version}" if info else name
 
 
@@ -73,11 +79,16 @@ def _first(error: Exception) -> Exception:
 
 
 class _Callback:
-    """The port to which the browser comes back."""
+    """The port to which the browser comes back. Every program of this machine can reach it: only
+    who knows `state`, which stands in the address that the person opened, decides the login. The
+    page says how it went when this is left."""
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
+        self.state = ""
         self._came: asyncio.Future[AuthorizationCodeResult] = loop.create_future()
+        self._worked: asyncio.Future[bool] = loop.create_future()
+        self._serving: set[asyncio.Task[None] | None] = set()
 
     async def __aenter__(self) -> _Callback:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -91,7 +102,10 @@ class _Callback:
         trace: TracebackType | None,
     ) -> None:
         self._server.close()
+        self._worked.set_result(kind is None)
         self._came.cancel()
+        if pages := [task for task in self._serving if task]:
+            await asyncio.wait(pages, timeout=PARTING)
 
     async def result(self) -> AuthorizationCodeResult:
         """Raises LinkError: nobody came in time, or who came brought no code."""
@@ -102,38 +116,42 @@ class _Callback:
             raise LinkError(f"nobody logged in within {PATIENCE:g} seconds") from None
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._serving.add(task := asyncio.current_task())
         try:
             async with asyncio.timeout(10):
                 line = (await reader.readline()).decode("latin-1").split()
                 for _ in range(LONGEST):
                     if not (await reader.readline()).strip():
                         break
-            said = self._take(line[1]) if len(line) > 1 else None
-            status = "404 Not Found" if said is None else "200 OK"
+            status, said = await self._page(line[1] if len(line) > 1 else "")
             head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nConnection: close\r\n"
-            size = f"Content-Length: {len(said or b'')}\r\n\r\n"
-            writer.write((head + size).encode() + (said or b""))
+            writer.write(f"{head}Content-Length: {len(said)}\r\n\r\n".encode() + said)
             await writer.drain()
         except (TimeoutError, ValueError, OSError):
             return  # some other program looked at the port
         finally:
+            self._serving.discard(task)
             writer.close()
 
-    def _take(self, target: str) -> bytes | None:
-        """Returns what to say to who asked for this; None: for something else."""
+    async def _page(self, target: str) -> tuple[str, bytes]:
+        """Returns the status and the text of the page, once it is known how the login went."""
         parts = urlsplit(target)
         if parts.path != "/callback":
-            return None
+            return "404 Not Found", b""
         given = {key: values[0] for key, values in parse_qs(parts.query).items()}
+        if not self.state or given.get("state") != self.state:
+            return "400 Bad Request", _OTHER
+        if not self._came.done():
+            self._take(given)
+        return "200 OK", _DONE if await self._worked else _NOT
+
+    def _take(self, given: Mapping[str, str]) -> None:
         if "code" not in given:
             why = given.get("error_description") or given.get("error") or "it brought no code"
-            if not self._came.done():
-                self._came.set_exception(LinkError(f"the login was refused: {why[:300]}"))
-            return _NOT
-        if not self._came.done():
-            self._came.set_result(
-                AuthorizationCodeResult(
-                    code=given["code"], state=given.get("state"), iss=given.get("iss")
-                )
+            self._came.set_exception(LinkError(f"the login was refused: {why[:300]}"))
+            return
+        self._came.set_result(
+            AuthorizationCodeResult(
+                code=given["code"], state=given.get("state"), iss=given.get("iss")
             )
-        return _DONE
+        )

@@ -7,6 +7,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import httpx2
@@ -28,12 +29,12 @@ class Storage:
     """What the SDK keeps of a login, as one JSON object. Implements its `TokenStorage`."""
 
     def __init__(self, kept: Kept) -> None:
-        self._kept = kept
+        self.kept = kept
         self._all: dict[str, Any] = {}
 
     async def load(self) -> bool:
         """Returns whether something else is kept now than was there when this last looked."""
-        text = await asyncio.to_thread(self._kept.read)
+        text = await asyncio.to_thread(self.kept.read)
         try:
             found = json.loads(text or "{}")
         except ValueError:
@@ -43,7 +44,7 @@ class Storage:
 
     async def _keep(self, **more: Any) -> None:
         self._all = {**self._all, **more}
-        await asyncio.to_thread(self._kept.write, json.dumps(self._all))
+        await asyncio.to_thread(self.kept.write, json.dumps(self._all))
 
     async def get_tokens(self) -> OAuthToken | None:
         found = self._all.get("tokens")
@@ -87,13 +88,17 @@ class KeptLogin(httpx2.Auth):
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Raises LinkError: the login holds no more, or not for this."""
-        if not self._provider.context.is_token_valid():
-            await self._look()
         for _ in range(2):
             flow = self._provider.async_auth_flow(request)
+            renewing = AsyncExitStack()
             try:
+                if not self._provider.context.is_token_valid():
+                    await renewing.enter_async_context(self._storage.kept.alone())
+                    await self._look()
                 outgoing = await anext(flow)
                 while True:
+                    if outgoing is request:  # what is renewed is written by now
+                        await renewing.aclose()
                     response = yield outgoing
                     if outgoing is request and response.status_code in (401, 403):
                         break
@@ -101,6 +106,7 @@ class KeptLogin(httpx2.Auth):
             except StopAsyncIteration:
                 return
             finally:
+                await renewing.aclose()
                 await flow.aclose()
             if response.status_code == 403 or not await self._look():
                 break

@@ -1,8 +1,9 @@
 """The sample server behind a login: `python oauth_server.py PORT`. Whoever opens the page of the
-login is let in at once; `/refuse` in its place refuses."""
+login is let in at once. Who renews with what was renewed before ends all logins."""
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import sys
 import time
@@ -61,12 +62,16 @@ class People:
         return self._issued(client.client_id, code.scopes)
 
     async def load_refresh_token(self, client: Any, token: str) -> RefreshToken | None:
+        if token not in self.renewals:
+            self.tokens.clear()
+            self.renewals.clear()
         return self.renewals.get(token)
 
     async def exchange_refresh_token(
         self, client: Any, token: RefreshToken, scopes: list[str]
     ) -> OAuthToken:
         del self.renewals[token.token]
+        await asyncio.sleep(0.5)  # time for another to ask for the same
         return self._issued(client.client_id, scopes)
 
     async def load_access_token(self, token: str) -> AccessToken | None:

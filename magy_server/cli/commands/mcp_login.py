@@ -60,7 +60,9 @@ def _shown(url: str) -> None:
 
 async def logout(options: argparse.Namespace, app: Composition) -> int:
     server = await _server(options, app)
-    there = kept(layers.state_dir(), options.name, server.url).remove()
+    where = kept(layers.state_dir(), options.name, server.url)
+    async with where.alone():
+        there = where.remove()
     said = "is forgotten" if there else "there is none"
     await Screen(standard_output()).write([(f"The login to {options.name}: {said}.\n", "")])
     return exit_codes.DONE
