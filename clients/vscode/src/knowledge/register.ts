@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import type { Connection } from "../connection";
 import type { Diagnostic, Location, LocationsAnswer, PlaceParams, Symbol as WireSymbol } from "../wire/generated";
+import { Openings } from "./openings";
 import { wired, wiredDiagnostic } from "./wired";
 
 /** Results of one answer. */
@@ -29,9 +30,9 @@ export function registerKnowledge(context: vscode.ExtensionContext, connection: 
       return { locations: await locations(found.slice(0, MOST)), truncated: found.length > MOST };
     };
   context.subscriptions.push(
-    connection.answer("magy/editor/diagnostics", ({ uri }) => {
-      const found = diagnostics(uri);
-      return Promise.resolve({ diagnostics: found.slice(0, MOST), truncated: found.length > MOST });
+    connection.answer("magy/editor/diagnostics", async ({ uri }, token) => {
+      const found = uri ? await diagnosticsOf(vscode.Uri.parse(uri), token) : allDiagnostics();
+      return { diagnostics: found.slice(0, MOST), truncated: found.length > MOST };
     }),
     connection.answer("magy/editor/definition", places("vscode.executeDefinitionProvider")),
     connection.answer("magy/editor/references", places("vscode.executeReferenceProvider")),
@@ -42,30 +43,41 @@ export function registerKnowledge(context: vscode.ExtensionContext, connection: 
   );
 }
 
-/** Of one file, or of all that VS Code lists. */
-function diagnostics(uri: string | null): Diagnostic[] {
-  const all: [vscode.Uri, vscode.Diagnostic[]][] = uri
-    ? [[vscode.Uri.parse(uri), vscode.languages.getDiagnostics(vscode.Uri.parse(uri))]]
-    : vscode.languages.getDiagnostics().filter(([{ scheme }]) => scheme === "file");
-  return all.flatMap(([file, found]) =>
-    found.map((one) => ({ uri: file.toString(), ...wiredDiagnostic(one) })),
-  );
+async function diagnosticsOf(file: vscode.Uri, token: vscode.CancellationToken): Promise<Diagnostic[]> {
+  const found = await soon(file, token, () => Promise.resolve(vscode.languages.getDiagnostics(file)));
+  return sent(file, found);
 }
 
-/** What a command of VS Code's finds in a file. The extension that knows its language may start
- * only when the file is opened, and find nothing until then. */
-async function known<T>(
-  file: vscode.Uri,
-  token: vscode.CancellationToken,
-  command: string,
-  ...more: unknown[]
-): Promise<T[]> {
-  const opened = documentOf(file);
-  const { languageId } = opened ?? (await vscode.workspace.openTextDocument(file));
-  if (!opened) await activated(languageId);
-  const end = Date.now() + (opened ? 0 : STARTING);
+/** Of all files that VS Code lists. */
+function allDiagnostics(): Diagnostic[] {
+  const all = vscode.languages.getDiagnostics().filter(([{ scheme }]) => scheme === "file");
+  return all.flatMap(([file, found]) => sent(file, found));
+}
+
+function sent(file: vscode.Uri, found: readonly vscode.Diagnostic[]): Diagnostic[] {
+  return found.map((one) => ({ uri: file.toString(), ...wiredDiagnostic(one) }));
+}
+
+/** What a command of VS Code's finds in a file. */
+function known<T>(file: vscode.Uri, token: vscode.CancellationToken, command: string, ...more: unknown[]): Promise<T[]> {
+  return soon(file, token, async () => {
+    const found = await vscode.commands.executeCommand<T[] | undefined>(command, file, ...more);
+    return found ?? [];
+  });
+}
+
+const openings = new Openings();
+
+/** What `look` finds about a file. The extension that knows its language may start only when the file is opened, and
+ * find nothing until then. */
+async function soon<T>(file: vscode.Uri, token: vscode.CancellationToken, look: () => Promise<T[]>): Promise<T[]> {
+  const end = await openings.until(file.toString(), documentOf(file) !== undefined, async () => {
+    const { languageId } = await vscode.workspace.openTextDocument(file);
+    await activated(languageId);
+    return Date.now() + STARTING;
+  });
   for (;;) {
-    const found = (await vscode.commands.executeCommand<T[] | undefined>(command, file, ...more)) ?? [];
+    const found = await look();
     if (found.length || Date.now() >= end || token.isCancellationRequested) return found;
     await new Promise((resolve) => setTimeout(resolve, PAUSE));
   }

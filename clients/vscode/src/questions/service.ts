@@ -3,10 +3,14 @@ import type { Connection } from "../connection";
 import type { Answer, Questions } from "../magy";
 import type { Interaction, InteractionChanged, RespondResult } from "../wire/generated";
 import { fillIn } from "./form";
+import { apply, merged } from "./merging";
 
 /** The open questions of this window's folders, the one that has waited longest first. */
 export class OpenQuestions implements Questions, vscode.Disposable {
-  private readonly questions = new Map<string, Interaction>();
+  private questions = new Map<string, Interaction>();
+  /** Which list was asked for last; and what changed since, until it is there. */
+  private loads = 0;
+  private since: InteractionChanged[] | undefined;
   private readonly changed = new vscode.EventEmitter<void>();
   readonly onDidChange = this.changed.event;
   private readonly folders: vscode.Disposable;
@@ -17,11 +21,11 @@ export class OpenQuestions implements Questions, vscode.Disposable {
   ) {
     connection.on("magy/interaction/changed", (change) => this.apply(change));
     connection.onDidChangeState((state) => {
-      if (state === "running") this.load().catch(() => undefined); // the connection tells
+      if (state === "running") void this.load();
       else if (!connection.alive) this.forget();
     });
     this.folders = vscode.workspace.onDidChangeWorkspaceFolders(() => {
-      if (connection.alive) this.load().catch(() => undefined);
+      if (connection.alive) void this.load();
     });
   }
 
@@ -48,26 +52,32 @@ export class OpenQuestions implements Questions, vscode.Disposable {
     this.changed.dispose();
   }
 
-  private apply({ opened, resolved }: InteractionChanged): void {
-    for (const one of opened) this.questions.set(one.interactionId, one);
-    for (const id of resolved) this.questions.delete(id);
+  private apply(change: InteractionChanged): void {
+    this.since?.push(change);
+    apply(this.questions, change);
     this.changed.fire();
   }
 
   /** The server has gone, and its questions with it: the next one asks them again. */
   private forget(): void {
+    this.loads += 1; // what is asked for has been asked of it
     if (!this.questions.size) return;
     this.questions.clear();
     this.changed.fire();
   }
 
   private async load(): Promise<void> {
+    const mine = ++this.loads;
+    const since: InteractionChanged[] = [];
+    this.since = since;
     const folders = vscode.workspace.workspaceFolders?.filter(({ uri }) => uri.scheme === "file") ?? [];
     const asked = folders.length ? folders.map(({ uri }) => ({ root: uri.fsPath })) : [{}];
-    const answers = await Promise.all(asked.map((about) => this.connection.request("magy/interaction/list", about)));
-    const found = answers.flatMap(({ interactions }) => interactions);
-    this.questions.clear();
-    for (const one of found.sort((a, b) => a.createdAt.localeCompare(b.createdAt))) this.questions.set(one.interactionId, one);
+    const answers = await Promise.allSettled(asked.map((about) => this.connection.request("magy/interaction/list", about)));
+    const told = answers.filter((answer) => answer.status === "fulfilled"); // a folder may be missing on the disk
+    if (mine !== this.loads) return;
+    this.since = undefined;
+    if (!told.length) return; // the connection tells
+    this.questions = merged(told.flatMap(({ value }) => value.interactions), since);
     this.changed.fire();
   }
 }
