@@ -121,7 +121,7 @@ function M.show(view, session)
   if old and old ~= session and view.attached and projects.alive(view.project) then
     connection.request(view.project, "magy/session/unsubscribe", { sessionId = old }, function() end)
   end
-  view.session, view.attached = session, nil
+  view.session, view.attached, view.began = session, nil, nil
   view.state = Transcript.new(session)
   view.fresh = true
   changed(view)

@@ -21,25 +21,39 @@ local function way(name)
   return ":Magy " .. name
 end
 
+local hinted -- the buffer that has the hint
+
+local function clear()
+  if hinted and api.nvim_buf_is_valid(hinted) then
+    api.nvim_buf_clear_namespace(hinted, ns, 0, -1)
+  end
+  hinted = nil
+end
+
 local function update()
+  clear()
   local buf = api.nvim_get_current_buf()
-  api.nvim_buf_clear_namespace(buf, ns, 0, -1)
   local at = config.get().review.hint and draw.at(buf, api.nvim_win_get_cursor(0)[1] - 1)
   if at then
     local words = ("  %s  %s"):format(way("accept"), way("reject"))
     local opts = { virt_text = { { words, "MagyMeta" } }, virt_text_pos = "eol_right_align" }
     api.nvim_buf_set_extmark(buf, ns, at.row, 0, opts)
+    hinted = buf
   end
 end
 
-api.nvim_create_autocmd({ "CursorMoved", "BufEnter" }, {
-  group = api.nvim_create_augroup("magy.review.hint", {}),
+local group = api.nvim_create_augroup("magy.review.hint", {})
+
+api.nvim_create_autocmd({ "CursorMoved", "BufEnter", "WinEnter" }, {
+  group = group,
   callback = function(event)
-    if draw.count(event.buf) > 0 then
+    if hinted or draw.count(event.buf) > 0 then
       update()
     end
   end,
 })
+
+api.nvim_create_autocmd({ "BufLeave", "WinLeave" }, { group = group, callback = clear })
 
 events.on("review", update)
 
