@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from magy_server.core.agents.child import LIVE, ChildInfo
 from magy_server.core.agents.mail import Mailed, Status, TextPayload
-from magy_server.core.graphs.drawing import MARKS
 from magy_server.core.graphs.graph import SETTLED, GraphTask, TaskState, last
 from magy_server.core.graphs.merging import Merged, Piece, merged
 from magy_server.core.state.spending import NO_SPENDING, Spent
 from magy_server.dataclass import dataclass
+
+MARKS: Mapping[TaskState, str] = {
+    "waiting": "·", "ready": "·", "running": "▸", "asking": "?", "completed": "✓",
+    "failed": "✗", "cancelled": "–", "skipped": "–",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
