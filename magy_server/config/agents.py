@@ -27,6 +27,8 @@ PROJECT = ((".magent", "agent"), (".magy", "agent"))
 """Where a project has its agents; the last counts most."""
 _COMMAND = regex(r"[^a-z0-9_-]+")
 """What does not stand in the name of an action."""
+_NAMED = regex(r"[a-z][a-z0-9_-]*")
+"""What a prompt can name."""
 MOST_FILES = 200
 MOST_BYTES = 256 * 1024
 
@@ -114,16 +116,34 @@ class _Found:
         paths, problem = _listed(directory / "agents")
         self.problems += [problem] if problem else []
         for path in paths:
-            with self._said():
-                spec = claude_files.parse_agent(
-                    Path(path).stem, _text(path), path, self._bases["general"]
-                )
-                if spec.name not in self._bases:
-                    self.specs[spec.name] = _at_home(spec)
+            name = Path(path).stem
+            try:
+                spec = claude_files.parse_agent(name, _text(path), path, self._bases["general"])
+            except InvalidConfig as error:
+                self.problems.append(error.message)
+                if name not in self._bases:
+                    self.specs.pop(name, None)
+                    self.broken[name] = error.message
+                continue
+            if spec.name not in self._bases:
+                self.specs[spec.name] = _at_home(spec)
+                self.broken.pop(spec.name, None)
+        self._read_commands(directory)
+
+    def _read_commands(self, directory: Path) -> None:
+        known: dict[str, str] = {}
         for id, path in _commands(directory):
+            if id in shipped().actions:
+                continue
             with self._said():
-                if id not in shipped().actions:
-                    self.actions[id] = claude_files.parse_command(id, _text(path), path)
+                if not _NAMED.fullmatch(id):
+                    raise InvalidConfig(f"{path}: a command's name begins with a letter from a to "
+                                        "z; rename the file.")  # fmt: skip
+                if id in known:
+                    raise InvalidConfig(f"{path}: {known[id]} has the same name, {id}, and counts; "
+                                        "rename one of them.")  # fmt: skip
+                known[id] = path
+                self.actions[id] = claude_files.parse_command(id, _text(path), path)
 
     @contextmanager
     def _said(self) -> Iterator[None]:

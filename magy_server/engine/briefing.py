@@ -16,7 +16,8 @@ from magy_server.core.prompting.seldom_tools import CALL, FIND
 from magy_server.core.settings import ModelSettings
 from magy_server.core.skills.fitting import attached
 from magy_server.core.skills.skill import AGAIN, Skills
-from magy_server.core.skills.statement import uses
+from magy_server.core.skills.statement import INVOKE, SKILL, uses
+from magy_server.core.skills.statement import SECTION as SKILLS
 from magy_server.core.specs import AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
@@ -53,6 +54,8 @@ async def briefing(world: World, state: State) -> tuple[Briefed, dict[Hash, byte
         sections.append(("tools", seldom_tools.told(seldom)))
     for context in world.contexts:
         sections.extend(await context(state))
+    if INVOKE not in {tool.name for tool in offered}:  # the model is told of skills to read them
+        sections = [one for one in sections if one[0] != SKILLS]
     return Briefed(
         agent=agent.name,
         model=model,
@@ -90,6 +93,8 @@ async def mentioned(
             _cleaned(part, world.typed) for part in content
         ], {}  # the turn will say what is wrong with them
     skills = await asyncio.to_thread(world.skills, state.root)
+    if withholds(rules, SKILL, INVOKE):
+        skills = Skills({})
     mentions, blobs = await world.expand(state.place, content, rules, actions, skills)
     whole = [*mentions, *_called_for(world, state, mentions, skills)]
     expanded, more = await world.tools.mentioned(
@@ -104,7 +109,10 @@ def _called_for(
 ) -> Sequence[Content]:
     """The skills that a prompt calls for without naming any. What the model was given before, in
     this text, is not given again, but at work. Agents that work for Magy itself get none."""
-    if not world.settings(state.root).attach_skills or world.agent(state.agent, state.root).hidden:
+    agent = world.agent(state.agent, state.root)
+    if not world.settings(state.root).attach_skills or agent.hidden:
+        return ()
+    if agent.tools is not None and INVOKE not in agent.tools:
         return ()
     if uses(content):
         return ()

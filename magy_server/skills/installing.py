@@ -23,6 +23,7 @@ from magy_server.skills import finding, pins
 CLONING = 120.0
 """Seconds that git may take."""
 _REMOTE = regex(r"(https|ssh|git|file)://\S+|[\w.-]+@[\w.-]+:\S+")
+_PASSWORD = regex(r"^(https?://)[^/@\s]+@")
 _SHOWN = 400
 """Characters of what git says of an error."""
 
@@ -46,8 +47,10 @@ def candidates(origin: str, part: str = "") -> Iterator[list[Candidate]]:
     itself, or holds some. They are there as long as the context lasts. Raises InvalidConfig."""
     with tempfile.TemporaryDirectory(prefix="magy-skills-") as temporary:
         if _REMOTE.fullmatch(origin):
-            top = os.path.join(temporary, "repository")
-            _clone(origin, top)
+            shown = _PASSWORD.sub(r"\1", origin)
+            top = os.path.join(temporary, _name_of(shown))
+            _clone(origin, shown, top)
+            origin = shown
         else:
             top = origin = os.path.abspath(os.path.expanduser(origin))
         place = os.path.realpath(os.path.join(top, part))
@@ -160,9 +163,17 @@ def _candidate(folder: str, origin: str, top: str) -> Candidate:
     )
 
 
-def _clone(origin: str, target: str) -> None:
+def _name_of(origin: str) -> str:
+    """What git calls the folder of a clone: a skill at the top has its name."""
+    name = origin.rstrip("/").replace(":", "/").rpartition("/")[2].removesuffix(".git")
+    return name if name.strip(".") else "repository"
+
+
+def _clone(origin: str, shown: str, target: str) -> None:
+    """`shown`: the origin without a password, for people."""
     command = ["git", "clone", "--quiet", "--depth=1", "--no-tags", "--", origin, target]
-    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment = {**plain, "GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
     try:
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, errors="replace",
@@ -171,7 +182,8 @@ def _clone(origin: str, target: str) -> None:
     except FileNotFoundError:
         raise InvalidConfig("The program git is not installed; it is needed for this.") from None
     except subprocess.TimeoutExpired:
-        raise InvalidConfig(f"git did not get {origin} within {CLONING:g} s.") from None
+        raise InvalidConfig(f"git did not get {shown} within {CLONING:g} s.") from None
     if done.returncode != 0:
-        raise InvalidConfig(f"git could not get {origin}: {done.stderr.strip()[:_SHOWN]}")
+        said = done.stderr.replace(origin, shown).strip()[:_SHOWN]
+        raise InvalidConfig(f"git could not get {shown}: {said}")
     shutil.rmtree(Path(target, ".git"), ignore_errors=True)

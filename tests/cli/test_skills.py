@@ -93,3 +93,16 @@ def test_a_skill_of_a_repository_is_shown_installed_pinned_and_removed(
     assert gone.returncode == 2 and "No skill 'theirs' was installed" in gone.stderr
     nowhere = magy("skills", "install", f"{url}-not", "--yes")
     assert nowhere.returncode == 2 and "git could not get" in nowhere.stderr
+
+
+def test_a_skill_at_the_top_of_a_repository_is_installed_and_no_password_kept(
+    magy: Magy, tmp_path: Path
+) -> None:
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    (folder / "SKILL.md").write_text("---\nname: theirs\ndescription: Of theirs.\n---\nDo.\n")
+    done = magy("skills", "install", repository(folder), "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "theirs (installed)" in magy("skills").stdout
+    secret = magy("skills", "install", "https://bob:secret@127.0.0.1:9/x.git", "--yes")
+    assert secret.returncode == 2 and "secret" not in secret.stderr

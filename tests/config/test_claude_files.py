@@ -90,3 +90,38 @@ async def test_a_command_is_an_action_that_a_prompt_names(home: Path, tmp_path: 
     assert "there is nothing to ask" in found.problems[0]
     content, _ = await expand(str(tmp_path), [Text(text="/ship 1.2")], actions=found.actions)
     assert content[1].model_dump()["text"] == "Ship 1.2 now."
+
+
+@pytest.mark.parametrize(
+    ("line", "tools"),
+    [
+        ("tools: []", ()),
+        ('tools: ""', ()),
+        ("tools: Read, Bash\ndisallowedTools: Bash", ("read_file",)),
+        ("permissionMode: acceptEdits", None),
+    ],
+)
+def test_an_agent_gets_no_more_than_its_file_says(
+    home: Path, line: str, tools: tuple[str, ...] | None
+) -> None:
+    put(home / ".claude/agents/a.md", f"---\nname: a\ndescription: d\n{line}\n---\nWork.\n")
+    assert find_agents(None, trusted=False)["a"].tools == tools
+
+
+@pytest.mark.parametrize("line", ["disallowedTools: Bash", "permissionMode: plan"])
+def test_an_agent_whose_restriction_cannot_be_kept_is_not_used(
+    home: Path, tmp_path: Path, line: str
+) -> None:
+    put(home / ".claude/agents/a.md", "---\ndescription: d\n---\nWork.\n")
+    root = tmp_path / "root"
+    put(root / ".claude/agents/a.md", f"---\ndescription: d\n{line}\n---\nWork.\n")
+    found = find_agents(str(root), trusted=True)
+    assert "a" not in found and line.split(":")[0] in found.broken["a"]
+
+
+def test_commands_that_no_prompt_can_name_are_said(home: Path) -> None:
+    for name in ("x/ship", "y/ship", "3d"):
+        put(home / f".claude/commands/{name}.md", f"Do {name}.")
+    found = find_agents(None, trusted=False)
+    assert found.actions["ship"].prompt == "Do x/ship." and "3d" not in found.actions
+    assert ["3d.md" in one or "has the same name" in one for one in found.problems] == [True] * 2

@@ -140,6 +140,39 @@ def install(state: Path, place: Path, more: str = "") -> None:
         installing.install(one, str(state))
 
 
+async def test_where_reading_skills_is_denied_none_is_told_of_or_given(
+    root: Path, state: Path
+) -> None:
+    more = "capability:\n  phrases: [deploy, release]\n"
+    put(state / "skills", "ship", "Obey.", more)
+    denied = {"permission": {"skill": "deny"}}
+    async with at_work(root, state, settings=denied) as (one, model):
+        for number, prompt in enumerate(("@ship now", "deploy the release")):
+            model.reply(text("Yes."))
+            await one.turn(prompt, f"p{number}")
+            assert "Obey." not in said(bodies(model)[-1])
+        assert "skill_invoke" not in system(bodies(model)[0])
+
+
+async def test_many_skills_are_listed_in_pages_and_the_nearest_first(
+    root: Path, state: Path
+) -> None:
+    for number in range(150):
+        put(state / "skills", f"s{number:03}", "x")
+    put(root / ".magy/skills", "ours", "x")
+    async with at_work(root, state) as (one, model):
+        await one.request("workspace/trust", root=str(root), trusted=True)
+        model.reply(call("skill_invoke", {}))
+        model.reply(call("skill_invoke", {"input": "s098"}))
+        model.reply(text("Done."))
+        await one.turn("Go.")
+        told = system(bodies(model)[0])
+        assert "- ours: " in told and "- 51 more" in told and "s149" not in told
+        first, second = (said(body) for body in bodies(model)[1:])
+        assert "- s098: " in first and "s099" not in first and "input 's098'" in first
+        assert "- s099: " in second and "- s149: " in second
+
+
 ALLOWED = {"permission": {"edit": "allow", "write": "allow", "agent": "allow"}}
 WRITE = 'call: write_file {"path": "made.txt", "content": "made"}\n---\ntext: Over.\n'
 

@@ -36,6 +36,14 @@ def test_a_tool_and_a_skill_without_capability_are_never_attached() -> None:
     assert not attached([tool, plain], "a b", ())
 
 
+def test_short_phrases_long_texts_and_skills_of_others_bring_nothing_unasked() -> None:
+    assert not attached([skill("one", "a", "is")], "is this a test", ())
+    fits_well = skill("two", "deploy", "release")
+    assert attached([fits_well], "deploy the release", ())
+    for change in ({"body": "x" * 20_001}, {"source": "installed"}):
+        assert not attached([fits_well.model_copy(update=change)], "deploy the release", ())
+
+
 words = st.sampled_from(["tag", "deploy", "notes", "tags", "re-tag", "the"])
 skills = st.lists(
     st.builds(

@@ -41,7 +41,7 @@ def parse_agent(stem: str, text: str, where: str, base: AgentSpec) -> AgentSpec:
     rules = Ruleset(source=f"agent {name}", keys=base.rules.keys)
     return AgentSpec(
         name=name, description=" ".join(found["description"].split()), rules=rules, prompt=prompt,
-        tools=_tools(found["tools"]) if found.get("tools") else None, where=where,
+        tools=_may_use(found, where), where=where,
     )  # fmt: skip
 
 
@@ -58,6 +58,20 @@ def parse_command(id: str, text: str, where: str) -> ActionSpec:
     return ActionSpec(
         id=id, title=title[:80], kind="source", when="named", prompt=body, where=where
     )
+
+
+def _may_use(found: Mapping[str, str], where: str) -> tuple[str, ...] | None:
+    """Returns the tools that the agent has; None: all. Raises InvalidConfig for a restriction that
+    cannot be kept: the agent would have more than its file says."""
+    if found.get("permissionMode") == "plan":
+        raise InvalidConfig(f"{where}: `permissionMode: plan` is not known here; say with `tools` "
+                            "what the agent may use.")  # fmt: skip
+    tools = _tools(found["tools"]) if "tools" in found else None
+    without = _tools(found.get("disallowedTools", ""))
+    if without and tools is None:
+        raise InvalidConfig(f"{where}: `disallowedTools` needs `tools` beside it here; list there "
+                            "what the agent may use.")  # fmt: skip
+    return tools if tools is None else tuple(one for one in tools if one not in without)
 
 
 def _tools(said: str) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
 """A request may call for a skill that nobody has named: each skill with a capability is scored.
 
 A phrase that stands in the request counts `EACH`, and so does a mentioned file that fits a glob,
-each once. Who reaches `ENOUGH` is attached, the best first, at most `MOST` of them. Pure.
+each once. Who reaches `ENOUGH` is attached, the best first, at most `MOST` of them. Short phrases
+are in everything and count nothing, a long text is only read by who wants it, and a stranger's
+skill never comes unasked. Pure.
 """
 
 from __future__ import annotations
@@ -17,6 +19,10 @@ from magy_server.dataclass import dataclass
 EACH, ENOUGH = 0.5, 1.0
 MOST = 2
 """Skills that are attached to one request."""
+SHORTEST = 3
+"""Characters of a phrase that counts."""
+LONGEST = 20_000
+"""Characters of a text that is attached."""
 LOOKED = 20_000
 """Characters of a request that are looked at, from its beginning: a pasted log says nothing."""
 
@@ -52,7 +58,11 @@ def fits(skills: Iterable[Skill], request: str, files: Sequence[str]) -> Sequenc
 
 def attached(skills: Iterable[Skill], request: str, files: Sequence[str]) -> Sequence[Fit]:
     """Returns those that are attached to the request."""
-    wanted = (one for one in skills if one.kind == "instruction")
+    wanted = (
+        one
+        for one in skills
+        if one.kind == "instruction" and one.source != "installed" and len(one.body) <= LONGEST
+    )
     return [fit for fit in fits(wanted, request, files) if fit.enough][:MOST]
 
 
@@ -60,7 +70,7 @@ def _contributions(skill: Skill, words: str, files: Sequence[str]) -> Iterator[s
     if skill.capability is None:
         return
     for phrase in skill.capability.phrases:
-        if phrase in words and _whole(phrase).search(words):
+        if len(phrase) >= SHORTEST and phrase in words and _whole(phrase).search(words):
             yield f'"{phrase}"'
     for glob in skill.capability.files:
         if fit := next((one for one in files if fnmatchcase(one, glob)), None):

@@ -18,6 +18,8 @@ from magy_server.core.values import Content, Decision, Effect, Embedded, SkillUs
 
 SKILL, INVOKE = "skill", "skill_invoke"
 """The permission key and the name of the tool that reads skills."""
+SECTION = "skills"
+"""The name of the section of prompts that tells of them."""
 FREE = frozenset({"update_plan", INVOKE, "find_tools", "call_tool"})
 """Tools that touch nothing."""
 WITH: Mapping[str, tuple[str, ...]] = {

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from magy_server.core.errors import InvalidConfig, NotFound, NotTrusted, ToolError
 from magy_server.core.events import SkillRead
-from magy_server.core.skills.skill import Skill, Skills
-from magy_server.core.skills.statement import INVOKE, SKILL
+from magy_server.core.skills.skill import Skill, Skills, Source
+from magy_server.core.skills.statement import INVOKE, SECTION, SKILL
 from magy_server.core.specs import Agents
 from magy_server.core.state.state import State
 from magy_server.core.text.sanitizing import shortened
@@ -23,7 +23,6 @@ from magy_server.tools.files.pages import Page
 from magy_server.tools.files.paths import Place, below, resolve, resource
 from magy_server.tools.shipped import tool
 
-SECTION = "skills"
 NAME = INVOKE
 ABOUT = 300
 """Characters of a description that the prompt has."""
@@ -52,7 +51,7 @@ def skills_section(
         agent = agents(state.root).get(state.agent)
         if agent is None or (agent.tools is not None and NAME not in agent.tools):
             return []
-        if text := _told(list(skills(state.root).values())[:LISTED]):
+        if text := _told(nearest_first(skills(state.root).values())):
             return [(SECTION, text)]
         told = state.conversation.briefing.sections if state.conversation.briefing else ()
         return [(SECTION, _GONE)] if any(one.name == SECTION for one in told) else []
@@ -60,9 +59,19 @@ def skills_section(
     return context
 
 
+_NEAREST: Sequence[Source] = ("project", "user", "installed", "bundled")
+
+
+def nearest_first(skills: Iterable[Skill]) -> Sequence[Skill]:
+    return sorted(skills, key=lambda one: _NEAREST.index(one.source))
+
+
 def _told(skills: Sequence[Skill]) -> str:
     shipped = [one.name for one in skills if one.source == "bundled"]
-    lines = [_line(one) for one in skills if one.source != "bundled"]
+    others = [one for one in skills if one.source != "bundled"]
+    lines = [_line(one) for one in others[:LISTED]]
+    if (left := len(others) - LISTED) > 0:
+        lines.append(f"- {left} more, which `{NAME}` without a name lists")
     if shipped:
         lines.append(", ".join(shipped))
     return "\n".join([_INTRODUCTION, *lines]) if lines else ""
@@ -86,14 +95,13 @@ def skill_tool(skills: SkillsOf) -> Tool:
         ctx: ToolContext,
         name: Annotated[str, "Empty: what each skill is for"] = "",
         file: Annotated[str, "One of its files"] = "",
-        input: Annotated[str, "For a skill of type tool",
+        input: Annotated[str, "For a skill of type tool; without a name, after which one to list",
                          Field(max_length=100_000)] = "",
     ) -> Result:  # fmt: skip
         """Read a skill."""
         there = await asyncio.to_thread(skills, ctx.root)
         if not name:
-            lines = "\n".join(map(_line, there.values()))
-            return Result(for_model=lines or "There are no skills.", for_user="Skills")
+            return Result(for_model=_page(nearest_first(there.values()), input), for_user="Skills")
         skill = _named(there, name)
         if file:
             said = await asyncio.to_thread(_file, ctx, skill)
@@ -106,6 +114,17 @@ def skill_tool(skills: SkillsOf) -> Tool:
         )
 
     return skill_invoke
+
+
+def _page(skills: Sequence[Skill], after: str) -> str:
+    """The skills behind the one that is named `after`, as many as a page has."""
+    names = [one.name for one in skills]
+    begin = names.index(after) + 1 if after in names else 0
+    shown = skills[begin : begin + LISTED]
+    lines = [_line(one) for one in shown]
+    if left := len(skills) - begin - len(shown):
+        lines.append(f"[{left} more: call again with input {shown[-1].name!r}]")
+    return "\n".join(lines) or "There are no skills."
 
 
 def _named(there: Skills, name: str) -> Skill:
