@@ -35,21 +35,22 @@ class GraphTask(Value):
     `seconds`: how long one attempt may take; 0: as long as any turn. `writes`: the files and
     directories below the workspace root that it may change; none named: whatever its agent may."""
 
-    id: Annotated[TaskId, "A short name, by which others need it"]
-    prompt: Annotated[
-        str,
-        "The whole task; besides, the agent sees the results of what the task needs, nothing else",
-        Field(min_length=1, max_length=LONGEST),
-    ]
-    agent: Annotated[str, "Which agent, such as explore or general"] = "general"
-    needs: Annotated[tuple[TaskId, ...], "The ids of tasks that must be done before"] = ()
-    model: Annotated[str, "provider/model; empty: the agent's, else yours"] = ""
-    retries: Annotated[int, "How often it is tried again if it fails", Field(ge=0, le=3)] = 0
-    instead: Annotated[str, "The model for those tries"] = ""
-    seconds: Annotated[float, "Time for one try; 0: no limit", Field(ge=0, le=86_400)] = 0
-    writes: Annotated[
-        tuple[str, ...], "The files and directories that it may change; empty: as its agent may"
-    ] = ()
+    id: TaskId = Field(description="A short name, by which others need it")
+    prompt: str = Field(
+        min_length=1,
+        max_length=LONGEST,
+        description="The whole task; besides, the agent sees the results of what the task needs, "
+        "nothing else",
+    )
+    agent: str = Field("general", description="Which agent, such as explore or general")
+    needs: tuple[TaskId, ...] = Field((), description="The ids of tasks that must be done before")
+    model: str = Field("", description="provider/model; empty: the agent's, else yours")
+    retries: int = Field(0, ge=0, le=3, description="How often it is tried again if it fails")
+    instead: str = Field("", description="The model for those tries")
+    seconds: float = Field(0, ge=0, le=86_400, description="Time for one try; 0: no limit")
+    writes: tuple[str, ...] = Field(
+        (), description="The files and directories that it may change; empty: as its agent may"
+    )
 
 
 TaskState = Literal[

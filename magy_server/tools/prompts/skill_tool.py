@@ -95,7 +95,7 @@ def skill_tool(skills: SkillsOf) -> Tool:
         ctx: ToolContext,
         name: Annotated[str, "Empty: what each skill is for"] = "",
         file: Annotated[str, "One of its files"] = "",
-        input: Annotated[str, "For a skill of type tool; without a name, after which one to list",
+        input: Annotated[str, "For a skill of type tool",
                          Field(max_length=100_000)] = "",
     ) -> Result:  # fmt: skip
         """Read a skill."""
