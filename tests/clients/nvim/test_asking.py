@@ -159,6 +159,32 @@ def test_the_prompt_completes_files_and_actions_and_remembers(start: Start) -> N
         assert nvim.text() == ""
 
 
+# What Magy sees of nvim-cmp: a module, with settings that the buffer's come into.
+CMP = """
+package.loaded["cmp"] = {
+  get_config = function()
+    return { enabled = true, sources = { { name = ... } } }
+  end,
+}
+"""
+
+
+@pytest.mark.parametrize("source", ["nvim_lsp", "buffer"])
+def test_one_menu_comes_up_beside_a_completion_plugin(start: Start, source: str) -> None:
+    with start("", "prices.py") as nvim:
+        nvim.lua(CMP.replace("...", f'"{source}"'))
+        nvim.command("Magy")
+        nvim.until_lua(f"return ({STATUS[7:]}).server == 'running'")
+        nvim.keys("look @pri")
+        if source == "buffer":
+            nvim.until_lua("return vim.fn.pumvisible() == 1")
+        else:
+            typed = 'return #vim.api.nvim_get_autocmds({ event = "InsertCharPre", buffer = 0 })'
+            assert nvim.lua(typed) == 0, "Neovim's own menu keeps away"
+            nvim.keys("<C-x><C-o>")
+            nvim.until_lua("return vim.fn.pumvisible() == 1")
+
+
 def test_the_last_session_is_offered_in_the_next_neovim(start: Start) -> None:
     words = "prompt: look\ntext: I see **all** of `it`, as [here](http://x.test).\n"
     with start(words, "prices.py") as nvim:

@@ -90,18 +90,39 @@ local function server(dispatchers)
   }
 end
 
---- Has a prompt buffer completed.
+--- Returns whether a completion plugin shows here what language servers offer. Two menus would get in each
+--- other's way: blink.cmp hides its own when Neovim's is there, and nvim-cmp closes both.
+local function has_menu()
+  if package.loaded["cmp"] then
+    local set = require("cmp").get_config()
+    local on = type(set.enabled) == "function" and set.enabled() or set.enabled == true
+    return on and vim.iter(set.sources):any(function(source)
+      return source.name == "nvim_lsp"
+    end)
+  end
+  return package.loaded["blink.cmp"] ~= nil and require("blink.cmp.config").enabled()
+end
+
+--- Has a prompt buffer completed. Whether Neovim's own menu comes up is decided once a person writes: many a
+--- completion plugin is loaded only then.
 function M.attach(buf)
   local root = vim.b[buf].magy_root
   local id = vim.lsp.start({ name = "magy-prompt", cmd = server, root_dir = root }, { bufnr = buf, silent = true })
-  if id then
-    vim.lsp.completion.enable(true, id, buf, {
-      autotrigger = true,
-      convert = function(item)
-        return { kind = item.data, menu = "", info = item.detail }
-      end,
-    })
+  if not id then
+    return
   end
+  local convert = function(item)
+    return { kind = item.data, menu = "", info = item.detail }
+  end
+  vim.api.nvim_create_autocmd("InsertEnter", {
+    buffer = buf,
+    once = true,
+    callback = vim.schedule_wrap(function()
+      if vim.api.nvim_get_current_buf() == buf then
+        vim.lsp.completion.enable(true, id, buf, { autotrigger = not has_menu(), convert = convert })
+      end
+    end),
+  })
 end
 
 return M
