@@ -81,7 +81,8 @@ def test_the_guide_has_a_small_picture_of_each_scene_in_both_looks() -> None:
     wanted = {f"{scene}-{look}.png" for scene in screenshots.SCENES for look in screenshots.THEMES}
     guide = GUIDE.read_text("utf-8")
     assert set(re.findall(r"images/([a-z-]+\.png)", guide)) == wanted
-    pictures = [one for one in IMAGES.iterdir() if not one.name.startswith("vscode-")]
+    of_others = ("vscode-", "nvim-", "neovim-")
+    pictures = [one for one in IMAGES.iterdir() if not one.name.startswith(of_others)]
     assert {picture.name for picture in pictures} == wanted
     assert max(picture.stat().st_size for picture in pictures) < 150_000
     assert guide.count("<img ") == len(re.findall(r'<img [^>]*alt="[^"]{20,}"', guide))

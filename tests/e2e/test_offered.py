@@ -18,7 +18,9 @@ from .test_agents import agent, listed, option
 LOOKS = {"read_file", "grep", "glob", "bash"}
 OF_AN_EDITOR = {"editor", "emacs_eval"}
 """Keys of the tools that only an editor which announced them has."""
-DELEGATES = {"spawn_agent", "send_agent_message", "wait_agent", "list_agents", "close_agent"}
+DELEGATES = {
+    "spawn_agent", "send_agent_message", "wait_agent", "list_agents", "close_agent", "run_graph",
+}  # fmt: skip
 
 
 @pytest.fixture
