@@ -25,8 +25,9 @@ from magy_server.core.knowledge import (
 from magy_server.lsp.documents import LiveWorkspace
 from magy_server.lsp.transport import Connection
 
-SECONDS = 10.0
-"""In which an editor tells what it knows, or has not."""
+SECONDS = 30.0
+"""In which an editor tells what it knows. A language server that starts with the file takes most of
+them."""
 GRACE = 2.0
 """Seconds more that it has to say that it gave up."""
 A = TypeVar("A")

@@ -63,9 +63,9 @@ async def linked(
             yield SdkLink(client, over, notices, asking)
             if not over.done():
                 over.set_result("the connection was closed")
-    except Exception:
+    except Exception as error:  # of the SDK, whatever it makes of a connection that is over
         if over.done():
-            raise LinkError(over.result()) from None
+            raise LinkError(over.result()) from error
         raise
 
 

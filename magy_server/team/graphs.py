@@ -147,8 +147,9 @@ class GraphRun:
     def _wanted(self, task: GraphTask, number: int) -> Spawn:
         key = tree.attempt(self.id, task.id, number)
         to = tree.child(self.parent.id, key)
-        came = [self._attempts[id][-1] for id in task.needs if self._attempts.get(id)]
-        failed = [id for id in task.needs if self._states()[id] != "completed"]
+        how = self._states()
+        came = [self._attempts[id][-1] for id in task.needs if how[id] == "completed"]
+        failed = [id for id in task.needs if how[id] != "completed"]
         prompt = escaped(task.prompt)
         if failed:
             prompt += (
@@ -163,9 +164,7 @@ class GraphRun:
             model=(number > 1 and task.instead) or task.model,
             rules=self._rules(task),
             limits=Limits(requests=0, repeats=0, seconds=task.seconds) if task.seconds else None,
-            letters=tuple(
-                _passed_on(one.mail, to) for one in came if one.mail and one.status == "completed"
-            ),
+            letters=tuple(_passed_on(one.mail, to) for one in came if one.mail),
         )
 
     def _rules(self, task: GraphTask) -> Ruleset | None:

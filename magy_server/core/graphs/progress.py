@@ -61,18 +61,12 @@ class GraphProgress:
     def result(self) -> Merged:
         """Returns what the tasks that nobody needs say together. Of one that gave nothing, what it
         would have built on stands in its place."""
-        done = [task.id for task in self.tasks if self.states[task.id] == "completed"]
-        needs = {task.id: task.needs for task in self.tasks}
-        shown: dict[str, None] = {}
-        asked = [task.id for task in last(self.tasks)]
-        while asked:
-            id = asked.pop(0)
-            if id in done:
-                shown[id] = None
-            else:
-                asked += needs[id]
-        in_order = [id for id in done if id in shown]
-        return merged([Piece(id, self.attempts[id][-1].text) for id in in_order])
+        shown = {task.id for task in last(self.tasks)}
+        for task in reversed(self.tasks):
+            if task.id in shown and self.states[task.id] != "completed":
+                shown.update(task.needs)
+        done = (one.id for one in self.tasks if self.states[one.id] == "completed")
+        return merged([Piece(id, self.attempts[id][-1].text) for id in done if id in shown])
 
     def took(self, task: str) -> Spent:
         """Returns what all attempts at a task took, with the agents below them."""

@@ -74,21 +74,6 @@ def _shown(task: GraphTask) -> str:
     return "\n".join([f"## {task.id}, by {task.agent}", *lines, "", task.prompt])
 
 
-async def _run(
-    ctx: ToolContext, tasks: Sequence[GraphTask], shape: Shape, rounds: int, go_on: str
-) -> Outcome:
-    ordered = await _earlier(ctx, go_on) if go_on else _ordered(tasks, shape, rounds)
-    told: dict[str, str] = {}
-
-    def moved(how: GraphProgress) -> None:
-        for task in how.tasks:
-            if how.states[task.id] not in (told.get(task.id), "waiting", "ready"):
-                told[task.id] = how.states[task.id]
-                ctx.emit(how.line(task) + "\n")
-
-    return _outcome(await ctx.team.run_graph(go_on or ctx.call, ordered, moved), ctx.call)
-
-
 # run again, it goes on: it finds the agents that it had spawned
 @tool(
     effect="agent", key="agent", facts=_graph_facts, recover=run_again, waits=True, parental=True,
@@ -110,10 +95,17 @@ async def run_graph(
     tried again if you say so, and does not hold the others up. Use it when you know the steps; to
     decide after each result, use spawn_agent. Give tasks that may run at the same time different
     files to change. It returns when all is done."""
-    if not go_on:
-        _ordered(tasks, shape, rounds)
+    ordered = await _earlier(ctx, go_on) if go_on else _ordered(tasks, shape, rounds)
+    told: dict[str, str] = {}
+
+    def moved(how: GraphProgress) -> None:
+        for task in how.tasks:
+            if how.states[task.id] not in (told.get(task.id), "waiting", "ready"):
+                told[task.id] = how.states[task.id]
+                ctx.emit(how.line(task) + "\n")
+
     await ctx.started()
-    return await _run(ctx, tasks, shape, rounds, go_on)
+    return _outcome(await ctx.team.run_graph(go_on or ctx.call, ordered, moved), ctx.call)
 
 
 async def _earlier(ctx: ToolContext, call: str) -> list[GraphTask]:

@@ -25,6 +25,22 @@ from tests.patience import PATIENCE
 ROOT = Path(__file__).parents[3]
 CLIENT = ROOT / "clients" / "nvim"
 BIN = Path(sys.executable).parent
+_CHOOSES = """
+_G.wanted = ...
+_G.offered = _G.offered or {}
+vim.ui.select = function(items, options, done)
+  local texts = vim.tbl_map(options.format_item or tostring, items)
+  _G.offered[options.prompt or ""] = texts
+  for _, wanted in ipairs(_G.wanted) do
+    for place, text in ipairs(texts) do
+      if text:find(wanted, 1, true) then
+        return done(items[place], place)
+      end
+    end
+  end
+  error("nothing to choose: " .. vim.inspect(texts))
+end
+"""
 
 
 def program() -> str:
@@ -118,6 +134,11 @@ class Neovim:
                 raise Unanswered(f"waited in vain for {what}\n{self.seen()}\n--- messages\n{said}")
             time.sleep(0.03)
         return value
+
+    def chooses(self, *words: str) -> None:
+        """From now on, of each list that Neovim offers, what has one of these words is chosen: the
+        first word that is there counts. `_G.offered` keeps the lists, by their prompts."""
+        self.lua(_CHOOSES, list(words))
 
     def until_seen(self, *words: str) -> str:
         """Waits until all of the words are on the screen, and returns it."""

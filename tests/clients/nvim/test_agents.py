@@ -30,16 +30,6 @@ text: I look again.
 prompt: Explain
 text: It computes **prices**.
 """
-CHOOSE = """
-vim.ui.select = function(items, options, done)
-  for place, item in ipairs(items) do
-    if (options.format_item or tostring)(item):find(_G.wanted, 1, true) then
-      return done(item, place)
-    end
-  end
-  error("nothing to choose: " .. vim.inspect(items))
-end
-"""
 
 
 @pytest.mark.req("F012", "G022")
@@ -80,8 +70,7 @@ def test_actions_explain_beside_another_language_server(start: Start) -> None:
         )
         nvim.until_lua("local c = vim.lsp.get_clients({ name = 'pylsp' })[1]"
                        " return c ~= nil and c.initialized")  # fmt: skip
-        nvim.lua(CHOOSE)
-        nvim.lua("_G.wanted = 'Magy: Explain this code'")
+        nvim.chooses("Magy: Explain this code")
         nvim.command("Magy actions")
         nvim.until_seen("It computes prices.", "○ idle")
         assert nvim.lua("return vim.fn.bufname()") == "prices.py", "the focus stays"
@@ -93,7 +82,6 @@ def test_actions_explain_beside_another_language_server(start: Start) -> None:
 @pytest.mark.req("F013")
 def test_sessions_are_resumed_named_copied_and_written(start: Start, shop: Path) -> None:
     with start(SCRIPT, "prices.py") as nvim:
-        nvim.lua(CHOOSE)
         nvim.command("Magy ask look again")
         nvim.command("Magy open")
         nvim.until_seen("I look again.", "○ idle")
@@ -101,7 +89,7 @@ def test_sessions_are_resumed_named_copied_and_written(start: Start, shop: Path)
         nvim.until_seen("· The taxes ·"[2:-2])
         nvim.command("Magy new")
         nvim.until("nothing", lambda: "I look again." not in nvim.seen())
-        nvim.lua("_G.wanted = 'The taxes'")
+        nvim.chooses("The taxes")
         nvim.command("Magy resume")
         nvim.until_seen("I look again.", "The taxes")
         assert nvim.lua("return {vim.fn.bufname(), vim.fn.mode()}") == ["magy://shop", "n"]

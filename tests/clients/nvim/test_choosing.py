@@ -39,21 +39,6 @@ call: bash {"command": "rm -rf build"}
 ---
 text: It is gone again.
 """
-CHOOSE = """
-_G.offered = {}
-vim.ui.select = function(items, options, done)
-  local texts = vim.tbl_map(options.format_item or tostring, items)
-  _G.offered[options.prompt] = texts
-  for _, wanted in ipairs(_G.wanted) do
-    for place, text in ipairs(texts) do
-      if text:find(wanted, 1, true) then
-        return done(items[place], place)
-      end
-    end
-  end
-  error("nothing to choose: " .. vim.inspect(texts))
-end
-"""
 IDLE = "return require('magy').status().state == 'idle'"
 
 
@@ -71,10 +56,9 @@ def said(nvim: Neovim) -> str:
 
 def chooser(nvim: Neovim) -> Callable[..., None]:
     """Runs a command; of each list that it shows, what has the first of these words is chosen."""
-    nvim.lua(CHOOSE)
 
     def choose(command: str, *words: str) -> None:
-        nvim.lua("_G.wanted = ...", list(words))
+        nvim.chooses(*words)
         nvim.command(command)
 
     return choose

@@ -41,15 +41,6 @@ text: Changed.
 prompt: find
 text: Found.
 """
-PICK = """
-vim.ui.select = function(items, options, done)
-  for place, item in ipairs(items) do
-    if (options.format_item or tostring)(item):find(_G.wanted, 1, true) then
-      return done(item, place)
-    end
-  end
-end
-"""
 
 
 def said(nvim: Neovim) -> str:
@@ -186,7 +177,6 @@ def test_a_question_waits_and_changes_are_decided_as_the_options_say(start: Star
           window = { position = "right", size = 0.6 },
         })
         """)
-        nvim.lua(PICK)
         nvim.command("Magy ask remove")
         nvim.until_seen("Magy asks", "more lines; :Magy answer shows them")
         nvim.command("Magy later")
@@ -208,7 +198,7 @@ def test_a_question_waits_and_changes_are_decided_as_the_options_say(start: Star
         nvim.lua("vim.ui.input = function(_, done) done('zero is plain') end")
         nvim.command("Magy reject")
         nvim.until("rejected", lambda: "sum(prices, 0)" not in nvim.text())
-        nvim.lua("_G.wanted = 'change'")
+        nvim.chooses("change")
         nvim.command("Magy checkpoints")
         nvim.until_seen("# Undo 1 turn")
         nvim.keys("q")

@@ -6,18 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magy_server.core.agents.mail import Status
+from magy_server.core.agents.child import ChildInfo
+from magy_server.core.agents.mail import Mailed, Status, TextPayload, ulid
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.graphs.graph import (
     MOST,
     SETTLED,
     GraphTask,
+    TaskState,
     check_writes,
     in_order,
     last,
     states,
 )
-from magy_server.core.graphs.shapes import shaped
+from magy_server.core.graphs.progress import Attempt, GraphProgress
+from magy_server.core.graphs.shapes import Shape, shaped
 
 
 def task(id: str, *needs: str, **more: object) -> GraphTask:
@@ -219,7 +222,29 @@ def test_in_a_discussion_each_answers_all_before_one_brings_together() -> None:
     ],
 )
 def test_what_does_not_fit_a_shape_is_refused(
-    shape: str, tasks: list[GraphTask], said: str
+    shape: Shape, tasks: list[GraphTask], said: str
 ) -> None:
     with pytest.raises(InvalidRequest, match=said):
-        shaped(shape, tasks)  # type: ignore[arg-type]
+        shaped(shape, tasks)
+
+
+# --- what it comes to -----------------------------------------------------------------------------
+
+
+def test_what_failed_gives_way_to_what_it_would_have_built_on() -> None:
+    """However many ways lead there."""
+    layers = [[task(f"t{n}-{m}", *(f"t{n - 1}-{k}" for k in range(4) if n)) for m in range(4)]
+              for n in range(40)]  # fmt: skip
+    tasks = in_order([one for layer in layers for one in layer])
+    how: dict[str, TaskState] = {one.id: "skipped" for one in tasks}
+    how |= {one.id: "completed" for one in layers[0]}
+    came = {one.id: [attempt(one.id)] for one in layers[0]}
+    found = GraphProgress("4.0", tasks, how, came).result
+    assert [found.text.count(f"{one.id} is done.") for one in layers[0]] == [1, 1, 1, 1]
+
+
+def attempt(id: str) -> Attempt:
+    child = ChildInfo(f"s/4.0.{id}.1", "s", id, "general", "", "completed", 1)
+    said = TextPayload(text=f"{id} is done.")
+    mail = Mailed(id=ulid(0, id), sender=child.session, agent="general", to="s", payload=said)
+    return Attempt(child, 1, "completed", mail)
