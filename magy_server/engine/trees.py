@@ -59,7 +59,8 @@ class _Tree:
     lease: Lease
     users: set[str] = field(default_factory=set)
     """The streams that need it."""
-    entered: bool = False
+    entered: set[Stream] = field(default_factory=set)
+    """The streams whose sessions began to run."""
 
 
 class Trees:
@@ -116,10 +117,11 @@ class Trees:
         return self._held.keys()
 
     def entered(self, stream: Stream) -> bool:
-        """Returns whether this was asked before since the lease was taken: the runner looks once
-        through a tree that it takes."""
-        taken = self._held[root_of(stream)]
-        before, taken.entered = taken.entered, True
+        """Returns whether this session, or one above it, began to run before since the lease was
+        taken, and notes that it does now: the runner looks once through what is below."""
+        entered = self._held[root_of(stream)].entered
+        before = any(stream == one or stream.startswith(f"{one}/") for one in entered)
+        entered.add(stream)
         return before
 
     def _lock(self, root: str) -> asyncio.Lock:

@@ -281,17 +281,17 @@ async def test_a_tree_is_taken_over_whole(tmp_path: Path) -> None:
 
 
 async def test_what_lay_idle_waits_for_a_person(tmp_path: Path) -> None:
-    """But for what is below the session that goes on: that is waited for."""
+    """But for what is below a session that goes on: that is waited for. The root goes on when it
+    gets a result, and so does its other child, whether or not the tree was held until then."""
     async with place(tmp_path, SCRIPT) as a:
         ids = await left_open(a)
     async with place(tmp_path, SCRIPT, clock=Clock(ahead=2 * FRESH)) as b:
         await b.service.resume_all([])
-        await b.run("s/a")
-        await b.rests("s/a", "s/a/x")
         await quiet()
-        assert [b.by_me(id, Resumed) for id in ids] == [1, 1, 1, 0]  # the root got a result
-        await b.service.resume("s")
+        assert [b.by_me(id, Resumed) for id in ids] == [0, 0, 0, 0]
+        await b.run("s/a")
         await b.rests(*ids)
+        assert [b.by_me(id, Resumed) for id in ids] == [1, 1, 1, 1]
 
 
 async def test_a_child_may_be_deleted_while_its_tree_runs_here(tmp_path: Path) -> None:
