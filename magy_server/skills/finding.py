@@ -159,6 +159,13 @@ def _file_of(entry: os.DirEntry[str]) -> tuple[str, str] | None:
     return (entry.name, path) if os.path.lexists(path) else None
 
 
+def below(path: str) -> Sequence[str]:
+    """Returns the skills that a folder holds, if it is none itself and holds some, else itself."""
+    if os.path.lexists(os.path.join(path, FILE)):
+        return [path]
+    return [one.path for one in _listed(Folder(path, "user"), "")] or [path]
+
+
 def read_one(path: str, source: Source = "user") -> Skill:
     """The skill of a folder, or of a file of YAML, wherever that lies. Raises InvalidConfig."""
     path = os.path.abspath(path)

@@ -42,9 +42,10 @@ class Candidate:
 
 
 @contextmanager
-def candidates(origin: str, part: str = "") -> Iterator[list[Candidate]]:
-    """The skills that a folder or a git repository has, `part` of it if that is said: it is one
-    itself, or holds some. They are there as long as the context lasts. Raises InvalidConfig."""
+def candidate(origin: str, part: str = "") -> Iterator[Candidate]:
+    """The skill that a folder or a git repository has, `part` of it if that is said: it is one
+    itself, or holds one. It is there as long as the context lasts. Raises InvalidConfig, and
+    InvalidRequest when there are several."""
     with tempfile.TemporaryDirectory(prefix="magy-skills-") as temporary:
         if _REMOTE.fullmatch(origin):
             shown = _PASSWORD.sub(r"\1", origin)
@@ -58,13 +59,19 @@ def candidates(origin: str, part: str = "") -> Iterator[list[Candidate]]:
             raise InvalidConfig(f"{part} leads out of {origin}.")
         if not os.path.isdir(place):
             raise InvalidConfig(f"{os.path.join(origin, part)} is no folder.")
-        found = list(_skills_in(place))
+        top = os.path.realpath(top)
+        found = _skills_in(place, top)
         if not found:
             raise InvalidConfig(
                 f"{os.path.join(origin, part)} has no skill: a skill is a folder with a "
                 f"{finding.FILE}. Name the folder that holds it with --part."
             )
-        yield [_candidate(one, origin, os.path.realpath(top)) for one in found]
+        if len(found) > 1:
+            parts = ", ".join(os.path.relpath(one, top) for one in found)
+            raise InvalidRequest(
+                f"There are {len(found)} skills: {parts}. Name the one you mean with --part."
+            )
+        yield _candidate(found[0], origin, top)
 
 
 def install(candidate: Candidate, config: str, *, replace: bool = False) -> str:
@@ -142,16 +149,18 @@ def _put(candidate: Candidate, pin: pins.Pin, target: str) -> None:
         os.rename(fresh, target)
 
 
-def _skills_in(place: str) -> Iterator[str]:
+def _skills_in(place: str, top: str) -> Sequence[str]:
+    """The folders of the skills, each once; a link that leads out of `top` counts for nothing."""
     if os.path.lexists(os.path.join(place, finding.FILE)):
-        yield place
-        return
+        return [place]
+    found: dict[str, None] = {}
     for below in ("", "skills", *finding.PROJECT):
         folder = os.path.join(place, below)
-        if os.path.isdir(folder):
-            for name in sorted(os.listdir(folder)):
-                if os.path.lexists(os.path.join(folder, name, finding.FILE)):
-                    yield os.path.join(folder, name)
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            real = os.path.realpath(os.path.join(folder, name))
+            if real.startswith(f"{top}/") and os.path.lexists(os.path.join(real, finding.FILE)):
+                found[real] = None
+    return list(found)
 
 
 def _candidate(folder: str, origin: str, top: str) -> Candidate:

@@ -27,7 +27,7 @@ def test_a_skill_is_written_listed_and_checked(magy: Magy) -> None:
     assert again.returncode == 2 and "is there already" in again.stderr
     assert "not a valid skill name" in magy("skills", "new", "My Notes").stderr
     (own / "SKILL.md").write_text("---\nname: my-notes\ntype: odd\n---\nx")
-    for words in ((), (str(own),)):
+    for words in ((), (str(own),), (str(own.parent),)):
         wrong = magy("skills", "check", *words)
         assert wrong.returncode == 1
         assert f"{own}/SKILL.md:3: unknown type 'odd'" in wrong.stderr
@@ -74,7 +74,7 @@ def test_a_skill_of_a_repository_is_shown_installed_pinned_and_removed(
     url = repository(tmp_path / "repository")
     many = magy("skills", "install", url)
     assert many.returncode == 2
-    assert "skills/others (others), skills/theirs (theirs)" in many.stderr
+    assert "skills/others, skills/theirs. Name the one" in many.stderr
     part = ("--part", "skills/theirs")
     unasked = magy("skills", "install", url, *part)
     assert unasked.returncode == 2 and "add --yes" in unasked.stderr

@@ -136,7 +136,7 @@ text: Over.
 def install(state: Path, place: Path, more: str = "") -> None:
     origin = put(place, "theirs", "Obey me.", more).parent
     (origin / "more.md").write_text("More orders.\n")
-    with installing.candidates(str(origin)) as (one,):
+    with installing.candidate(str(origin)) as one:
         installing.install(one, str(state))
 
 

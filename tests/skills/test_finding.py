@@ -121,7 +121,7 @@ def test_a_link_of_a_project_does_not_lead_out_of_it(places: Places, tmp_path: P
 
 
 def install(places: Places, origin: Path, part: str = "") -> str:
-    with installing.candidates(str(origin), part) as (one,):
+    with installing.candidate(str(origin), part) as one:
         return installing.install(one, str(places.config))
 
 
@@ -187,7 +187,7 @@ def test_what_the_person_wrote_is_replaced_only_if_they_say_so(
     with pytest.raises(InvalidRequest, match="was not installed"):
         install(places, origin)
     assert "Mine." in mine.read_text() and places.found()["notes"].source == "user"
-    with installing.candidates(str(origin)) as (one,):
+    with installing.candidate(str(origin)) as one:
         installing.install(one, str(places.config), replace=True)
     assert places.found()["notes"].source == "installed"
 
@@ -202,7 +202,7 @@ def test_many_that_are_installed_at_once_are_all_pinned(places: Places, tmp_path
 
 def test_a_failed_installation_leaves_what_was_there(places: Places, tmp_path: Path) -> None:
     origin = put(tmp_path / "there", "theirs").parent
-    with installing.candidates(str(origin)) as (one,):
+    with installing.candidate(str(origin)) as one:
         (origin / "SKILL.md").write_text("other")
         with pytest.raises(InvalidConfig, match="changed while"):
             installing.install(one, str(places.config))
@@ -250,3 +250,20 @@ def test_pins_are_written_whole(places: Places, tmp_path: Path) -> None:
     folder = places.config / "skills"
     assert {json.loads((folder / name / pins.FILE).read_text())["part"] for name in "ab"} == {""}
     assert sorted(os.listdir(folder)) == ["a", "b"]
+
+
+def test_of_several_skills_each_is_named_once_and_none_from_outside(
+    places: Places, tmp_path: Path
+) -> None:
+    """Also when one of them is broken."""
+    origin = tmp_path / "there"
+    put(origin / "skills", "one")
+    put(origin / "skills", "two").write_text("broken")
+    put(tmp_path / "private", "mine")
+    (origin / ".claude").mkdir()
+    (origin / ".claude" / "skills").symlink_to("../skills")
+    (origin / "magent-skills").symlink_to(tmp_path / "private")
+    with pytest.raises(InvalidRequest, match=r"There are 2 skills: skills/one, skills/two\. "):
+        install(places, origin)
+    install(places, origin, "skills/one")
+    assert places.found()["one"].source == "installed"

@@ -107,8 +107,9 @@ def _touches(skill: Skill) -> str:
 async def check(options: argparse.Namespace, app: Composition) -> int:
     screen = Screen(standard_output())
     if options.paths:
-        wrong = [problem for path in options.paths if (problem := _wrong(path))]
-        count = len(options.paths)
+        paths = [one for path in options.paths for one in finding.below(path)]
+        wrong = [problem for path in paths if (problem := _wrong(path))]
+        count = len(paths)
     else:
         _, skills = await _found(options, app)
         wrong = list(skills.problems)
@@ -169,13 +170,7 @@ async def new(options: argparse.Namespace, app: Composition) -> int:
 async def install(options: argparse.Namespace, app: Composition) -> int:
     screen = Screen(standard_output())
     config = str(layers.config_dir())
-    with installing.candidates(options.origin, options.part) as found:
-        if len(found) > 1:
-            names = ", ".join(f"{one.part} ({one.skill.name})" for one in found)
-            raise InvalidRequest(
-                f"There are {len(found)} skills: {names}. Name the one you mean with --part."
-            )
-        (one,) = found
+    with installing.candidate(options.origin, options.part) as one:
         held = f"  {'files':<8}{one.count}; {one.hash}\n"
         await screen.write([*_about(one.skill), (held, "")])
         if one.skill.name in shipped().skills:
