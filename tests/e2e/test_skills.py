@@ -16,7 +16,7 @@ from magy_server.skills import installing
 from magy_server.store.sqlite import SqliteStore
 from tests.loopback import AnthropicServer, call, text
 
-from .harness import SESSION, Person, person
+from .harness import SESSION, Person, RpcError, person
 from .test_prompts import at_work, said, system
 
 
@@ -70,7 +70,7 @@ async def test_a_skill_that_is_edited_meanwhile_is_the_new_one_at_the_next_promp
 ) -> None:
     file = put(state / "skills", "greet", "Say hello.", "default-prompt: Greet the person.\n")
     async with at_work(root, state) as (one, model):
-        for word in ("Hello.", "Bye.", "None."):
+        for word in ("Hello.", "Bye."):
             model.reply(text(word))
         await one.turn("@greet")
         assert "Say hello.\n\nGreet the person." in said(bodies(model)[0])
@@ -79,8 +79,9 @@ async def test_a_skill_that_is_edited_meanwhile_is_the_new_one_at_the_next_promp
         assert "Say goodbye." in said(bodies(model)[1])
         assert "Greet the person." not in said(bodies(model)[1])
         file.write_text("broken")
-        await one.turn("@greet", "p3")
-        assert "Say" not in said(bodies(model)[2])
+        with pytest.raises(RpcError, match=r"greet/SKILL\.md"):  # not without it, unnoticed
+            await one.ask("@greet", "p3")
+        assert len(bodies(model)) == 2
     store = await SqliteStore.open(state)
     entries = await store.read(stream_of(SESSION))
     await store.close()
@@ -307,7 +308,9 @@ async def test_skills_of_a_project_wait_for_trust(root: Path, state: Path) -> No
     async with at_work(root, state) as (one, model):
         for word in ("One.", "Two."):
             model.reply(text(word))
-        await one.turn("@foreign-skill now")
+        with pytest.raises(RpcError, match=r"foreign-skill/SKILL\.md is in a project that is not"):
+            await one.ask("@foreign-skill now", "p0")
+        await one.turn("foreign-skill now")
         assert "Obey." not in said(bodies(model)[0])
         assert "foreign-skill" not in system(bodies(model)[0])
         await one.request("workspace/trust", root=str(root), trusted=True)
@@ -332,3 +335,13 @@ async def test_each_skill_that_comes_with_magy_is_at_work_when_it_is_named(
             model.reply(text("Yes."))
             await one.turn(f"@{name} go on", f"p{number}")
             assert skill.body.splitlines()[-1] in said(bodies(model)[-1])
+
+
+async def test_who_names_a_skill_that_is_a_tool_is_told_so(root: Path, state: Path) -> None:
+    put(state / "skills", "convert", "Convert {{input}}.", "type: tool\n")
+    async with at_work(root, state) as (one, model):
+        model.reply(text("Done."))
+        with pytest.raises(RpcError, match="'convert' is a tool for agents"):
+            await one.ask("@convert now", "p0")
+        await one.turn("@unknown now")
+        assert len(bodies(model)) == 1

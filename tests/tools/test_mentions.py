@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from magy_server.core.permit import Rule, Ruleset
-from magy_server.core.skills.skill import Skill
+from magy_server.core.skills.skill import Skill, Skills
 from magy_server.core.values import Content, Embedded, Image, Link, Text
 from magy_server.tools.prompts.mentions import LINES, MOST, PICTURES, expand
 
@@ -17,7 +17,7 @@ from .conftest import FakeEditor, Workspace
 from .pictures import gif, png
 
 INIT = Skill(name="init", description="x", body="Write AGENTS.md.")
-SKILLS = {"init": INIT}
+SKILLS = Skills({"init": INIT})
 LINED = "".join(f"line {n}\n" for n in range(1, 31))
 
 

@@ -20,7 +20,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from magy_server.core.actions import SKILL_FILE, ActionReader, ActionSpec
-from magy_server.core.errors import InvalidConfig, NotFound, NotTrusted
+from magy_server.core.errors import InvalidConfig, InvalidRequest, NotFound, NotTrusted
 from magy_server.core.skills.foreign_names import OURS
 from magy_server.core.skills.steps import rendered
 from magy_server.core.text.yaml_nodes import Nodes, front_matter
@@ -110,6 +110,20 @@ class Skills(Mapping[str, Skill]):
     def mentionable(self) -> Mapping[str, str]:
         """What each is for, of those that a person may name."""
         return {one.name: one.description for one in self.values() if one.kind == "instruction"}
+
+    def wanted(self, name: str) -> Skill | None:
+        """Returns the skill that a prompt begins with; None: that is no skill. Raises what `named`
+        does for one that cannot be used, and InvalidRequest for one that is a tool: who wants it is
+        not to get an answer without it."""
+        if name not in {*self.skills, *self.broken, *self.untrusted}:
+            return None
+        skill = self.named(name)
+        if skill.kind == "tool":
+            raise InvalidRequest(
+                f"The skill {name!r} is a tool for agents, not a text: say what you want done, and "
+                "name it without `@`."
+            )
+        return skill
 
     def named(self, name: str) -> Skill:
         """Returns the skill. Raises InvalidConfig for one whose file is wrong, NotTrusted,

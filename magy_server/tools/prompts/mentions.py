@@ -23,7 +23,7 @@ from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.no_editor import NO_EDITOR
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Editor
-from magy_server.core.skills.skill import Skill
+from magy_server.core.skills.skill import Skills
 from magy_server.core.values import Content, Embedded, Facts, Hash, Image, Link, Text
 from magy_server.edits.text import plain
 from magy_server.regex import regex
@@ -53,6 +53,7 @@ _LINES = r"(?::|#L)([1-9]\d{0,8})(?:-L?([1-9]\d{0,8}))?"
 _RANGE, _ENDING = regex(_LINES), regex(_LINES + r"\Z")
 _SKILL = regex(r"\s*@([a-z][a-z0-9-]*)(?![\w/:@\\-]|\.\w)")
 _ACTION = regex(r"\s*/([a-z][a-z0-9_-]*)(?!\S)")
+NONE = Skills({})
 _MEANT = {"symbol": "the symbol that I name", "place": "the place that I name or show"}
 """For the holes of an action: in a prompt nothing says what stands at the cursor."""
 
@@ -68,7 +69,7 @@ async def expand(
     root: str,
     content: Sequence[Content],
     *,
-    skills: Mapping[str, Skill] | None = None,
+    skills: Skills | None = None,
     actions: Mapping[str, ActionSpec] | None = None,
     editor: Editor = NO_EDITOR,
     rules: Sequence[Ruleset] = (),
@@ -78,14 +79,14 @@ async def expand(
     A file or directory is linked, a picture shown, and of `@path:10-20` the lines are given: from
     the open buffer if `editor` has one. `@sym:name` gives the definition that `editor` knows; at
     the very beginning `@name` gives the text of the skill and `/name` that of the action of that
-    name. A picture that models would
-    not take is only linked, and so is a file that `rules` do not allow to be read unasked: what a
-    person pastes may mention anything. Without any source of rules all may be read. `root` is
-    canonical.
+    name. A picture that models would not take is only linked, and so is a file that `rules` do not
+    allow to be read unasked: what a person pastes may mention anything. Without any source of rules
+    all may be read. `root` is canonical. Raises MagyError for a skill that is named and cannot be
+    used.
     """
     if not any(isinstance(part, Text) and re.search("[@/]", part.text) for part in content):
         return tuple(content), {}
-    named = _named(content, skills or {}, actions or {})
+    named = _named(content, skills or NONE, actions or {})
     parts = await asyncio.to_thread(_found, root, content, named)
     for part, found in zip(content, parts, strict=True):
         if isinstance(part, Text) and SYMBOL in part.text:
@@ -104,12 +105,11 @@ Parts = Sequence[list[Mention | Content]]
 
 
 def _named(
-    content: Sequence[Content], skills: Mapping[str, Skill], actions: Mapping[str, ActionSpec]
+    content: Sequence[Content], skills: Skills, actions: Mapping[str, ActionSpec]
 ) -> tuple[Embedded, int] | None:
     """The skill or action that the first text begins with, and where its name ends."""
     first = next((part.text for part in content if isinstance(part, Text)), "")
-    skill = skills.get(found[1]) if (found := _SKILL.match(first)) else None
-    if found and skill and skill.kind == "instruction":
+    if (found := _SKILL.match(first)) and (skill := skills.wanted(found[1])):
         alone = not first[found.end() :].strip()
         return skill.content(alone=alone), found.end()
     offered = actions_of_prompts(actions)
