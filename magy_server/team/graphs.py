@@ -20,6 +20,7 @@ from magy_server.core.graphs.graph import GraphTask, TaskState, plain, states
 from magy_server.core.graphs.progress import Attempt, GraphProgress
 from magy_server.core.permit import Ruleset
 from magy_server.core.prompting.framing import escaped
+from magy_server.core.state.state import State
 from magy_server.core.values import Limits, Text
 from magy_server.dataclass import dataclass
 from magy_server.engine.log import Write
@@ -63,13 +64,11 @@ class GraphRun:
                     self.parent.id, how.live, until="any", itself=True,
                     deadline=self.world.clock.now() + FOREVER,
                 )  # fmt: skip
+                why = waited.why
             except NotFound:  # one was deleted before it could be waited for
-                await self.parent.refresh()
-                await self._look()
-                continue
+                why = "done"
             await self._look()
-            await self._drop([result.mail for result in waited.results if result.mail])
-            if waited.why == "interrupted":
+            if why == "interrupted":
                 how = self._progress()
                 self.show(how)
                 return how
@@ -92,6 +91,7 @@ class GraphRun:
             deleted = (one for one in tries if one.child.session not in ids)
             found.setdefault(task, []).extend(map(_cancelled, deleted))
         self._attempts = {task: sorted(tries, key=_number) for task, tries in found.items()}
+        await self._take_results()
 
     def _progress(self) -> GraphProgress:
         return GraphProgress(self.id, self.tasks, self._states(), self._attempts, self._blocked)
@@ -100,11 +100,17 @@ class GraphRun:
         tries = {id: [one.status for one in some] for id, some in self._attempts.items()}
         return states(self.tasks, tries)
 
-    async def _drop(self, mail: Sequence[str]) -> None:
-        """A result is for the graph: the parent's model gets what all come to, in the end."""
-        await self.parent.append(
-            lambda now: Write([Requeued(dropped=tuple(mail))]) if mail else None
-        )
+    async def _take_results(self) -> None:
+        """They are for the graph: the parent's model gets what all come to, in the end. That of an
+        attempt which was at work a moment ago stays: the next wait ends with it."""
+        ended = (one for some in self._attempts.values() for one in some if one.status not in LIVE)
+        mine = {one.mail.id for one in ended if one.mail}
+
+        def decide(now: State) -> Write | None:
+            read = tuple(arrival.id for arrival in now.queue.waiting if arrival.id in mine)
+            return Write([Requeued(dropped=read)]) if read else None
+
+        await self.parent.append(decide)
 
     # --- beginning --------------------------------------------------------------------------------
 

@@ -65,6 +65,7 @@ async def test_killed_between_appends(root: Path, state: Path, point: int) -> No
             while not (said := await told(one)).endswith("Both."):
                 await asyncio.sleep(0.02)
         assert said.count("✓") == 3
+        assert not (await one.request("session/resume"))["summary"]["waiting"], "all was read"
         assert sorted(await tasks_of(one)) == ["a.1", "b.1", "c.1"]
 
 
