@@ -352,9 +352,16 @@ first."
                        (lambda (child) (> (or (plist-get child :questions) 0) 0))))))
 
 (defun magy-child--ask (project child)
-  "Have the person answer what CHILD of PROJECT, or one below it, asks."
-  (let* ((id (plist-get child :sessionId))
-         (questions (magy-child-questions project id)))
+  "Have the person answer what CHILD of PROJECT, or one below it, asks.
+Right after the server was started again the questions are not known yet."
+  (let ((id (plist-get child :sessionId)))
+    (if (magy-child-questions project id)
+        (magy-child--answer project id)
+      (magy-questions-find project (lambda () (magy-child--answer project id))))))
+
+(defun magy-child--answer (project id)
+  "Have the person answer what the session ID of PROJECT, or one below it, asks."
+  (let ((questions (magy-child-questions project id)))
     (unless questions
       (user-error "%s asks nothing" (magy-child-name project id)))
     (magy-permission-once

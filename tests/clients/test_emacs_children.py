@@ -202,6 +202,7 @@ def test_agents_outlive_the_server(init: Path, shop: Path) -> None:
         row(one, "explore  Functions +completed", "There are four of them")
         assert one.ask(f'(string-join {children} " ")') == before
         go(one, "general")
+        one.until("(magy-project-questions (magy-driven-project))")
         one.keys("a", "y")
         row(one, "general  Taxes +running")
         one.keys("RET")

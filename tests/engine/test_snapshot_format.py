@@ -33,6 +33,7 @@ from magy_server.core.events import (
     Replied,
     Requeued,
     Resumed,
+    SkillRead,
     Started,
     Withdrawn,
 )
@@ -49,6 +50,7 @@ from magy_server.core.values import (
     Grant,
     Part,
     Seen,
+    SkillUse,
     Task,
     Text,
     Thinking,
@@ -81,6 +83,7 @@ EVENTS: list[Event] = [
     Admitted(turn="p1", prompts=("p2",), first=3, opens=False),
     replied(Thinking(text="hm", signature="s"), Text(text="I look."), call("4.0"), call("4.1")),
     Judged(call="4.0", facts=Facts(title="Read a", untrusted=("a page",)), decision=ALLOWED),
+    SkillRead(call="4.0", skill=SkillUse(name="theirs", hash="h5", source="installed")),
     Started(call="4.0", evidence=Evidence()),
     finished("4.0").model_copy(update=WROTE),
     Judged(call="4.1", facts=Facts(title="Read b"), decision=ASK),
