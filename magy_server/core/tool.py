@@ -127,6 +127,10 @@ class Team(Protocol):
                    ) -> Waited:  # fmt: skip
         """Waits for these session ids, until `deadline` (seconds since the epoch)."""
 
+    async def began_graph(self, call: str) -> tuple[str, Mapping[str, Any]]:
+        """Returns the id of the call of this session with which the graph began that `call` ran,
+        and that call's arguments."""
+
     async def run_graph(
         self, id: str, tasks: Sequence[GraphTask], moved: Callable[[GraphProgress], None]
     ) -> GraphProgress:

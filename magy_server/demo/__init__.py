@@ -16,6 +16,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+from magy_server.cli.screen.terminal import OutputError
 from magy_server.core.errors import MagyError
 from magy_server.demo.editor import Editor
 from magy_server.demo.helper import Helper
@@ -33,7 +34,8 @@ PROMPT = "average() crashes on an empty list. Please fix it and run the tests."
 
 
 def demo(*, fast: bool, real: bool) -> int:
-    """Returns the process's exit code: 0 when the story came to its end."""
+    """Returns the process's exit code: 0 when the story came to its end. Raises OutputError when
+    nobody reads it."""
     if real and (problem := _no_model()):
         print(f"magy: {problem}", file=sys.stderr)
         return 2
@@ -42,6 +44,8 @@ def demo(*, fast: bool, real: bool) -> int:
             return asyncio.run(_left_once(_play(Path(directory).resolve(), fast=fast, real=real)))
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
+        except BrokenPipeError:
+            raise OutputError("Nobody reads the output any more.", quiet=True) from None
 
 
 async def _left_once(story: Coroutine[Any, Any, int]) -> int:
@@ -129,7 +133,7 @@ class _Story:
     """Ada: she refuses what deletes, allows the rest, and saves when her buffer was edited."""
 
     def __init__(self, screen: Screen, root: Path, file: Path, *, real: bool) -> None:
-        self.editor = Editor(self._heard)
+        self.editor = Editor(self._heard, self._failed)
         self.review = Review(self.editor, screen, file)
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._reviewing = False

@@ -19,11 +19,17 @@ Params = dict[str, Any]
 
 
 class Editor:
-    """Starts `magy lsp` and holds documents as (version, text). `heard` gets each notification."""
+    """Starts `magy lsp` and holds documents as (version, text). `heard` gets each notification. If
+    it raises an error, nothing more is heard: `failed` gets that, and so does who asks for
+    something."""
 
-    def __init__(self, heard: Callable[[str, Params], None]) -> None:
+    def __init__(
+        self, heard: Callable[[str, Params], None], failed: Callable[[Exception], None]
+    ) -> None:
         self.documents: dict[str, tuple[int, str]] = {}
         self._heard = heard
+        self._failed = failed
+        self._failure: Exception | None = None
         self._ids = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._process: asyncio.subprocess.Process | None = None
@@ -95,7 +101,9 @@ class Editor:
         self.notify("textDocument/didSave", {"textDocument": {"uri": path.as_uri()}})
 
     async def request(self, method: str, params: Params) -> Any:
-        """Raises RuntimeError with the server's own words for an error."""
+        """Raises RuntimeError with the server's own words for an error, or what `heard` raised."""
+        if self._failure:
+            raise self._failure
         id = next(self._ids)
         self._waiting[id] = asyncio.get_running_loop().create_future()
         self._send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
@@ -109,15 +117,24 @@ class Editor:
         self._process.stdin.writelines(headed(encode(message)))
 
     async def _read(self) -> None:
+        failure: Exception = RuntimeError("The server exited; see its log.")
+        try:
+            await self._hear()
+        except Exception as error:
+            failure = error
+            self._failed(error)
+        self._failure = failure
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(failure)
+
+    async def _hear(self) -> None:
         assert self._process and self._process.stdout
         decoder = FrameDecoder()
         while data := await self._process.stdout.read(65536):
             for message in decoder.feed(data):
                 assert isinstance(message, dict), f"the server sent {message!r}"
                 self._receive(message)
-        for answer in self._waiting.values():
-            if not answer.done():
-                answer.set_exception(RuntimeError("The server exited; see its log."))
 
     def _receive(self, message: Params) -> None:
         if "method" not in message:

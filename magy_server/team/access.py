@@ -3,9 +3,9 @@ tree."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Literal
+from typing import Any, Literal
 
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import ChildInfo, Spawn, Waited
@@ -18,9 +18,11 @@ from magy_server.core.errors import (
     ProviderError,
     ToolError,
 )
+from magy_server.core.events import Replied
 from magy_server.core.graphs.graph import GraphTask
 from magy_server.core.graphs.progress import GraphProgress
 from magy_server.core.tool import Delivery
+from magy_server.core.values import Call
 from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.session import Session
 from magy_server.engine.world import World
@@ -31,6 +33,8 @@ from magy_server.team.mailing import Mailing
 NAMED = 20
 """Agents that an error names."""
 PARENT = "parent"
+GRAPH = "run_graph"
+"""The tool that begins graphs."""
 
 
 class TeamAccess:
@@ -114,6 +118,23 @@ class TeamAccess:
             return await self._mailing.wait(
                 self._id, jobs, until=until, deadline=deadline, itself=True
             )
+
+    async def began_graph(self, call: str) -> tuple[str, Mapping[str, Any]]:
+        forked = self._session.state.opened and self._session.state.opened.forked_from
+        if forked and tree.is_call(call) and tree.asked_at(call) <= forked[1]:
+            raise ToolError(
+                f"The graph {call!r} belongs to the session that this one was forked from. Give "
+                "the tasks that are still to be done anew."
+            )
+        for entry in await self._world.store.read(self._session.stream):
+            made = entry.event.content if isinstance(entry.event, Replied) else ()
+            for part in made:
+                if isinstance(part, Call) and (part.id, part.name) == (call, GRAPH):
+                    on = str(part.arguments.get("go_on") or "")
+                    return await self.began_graph(on) if on else (call, part.arguments)
+        raise ToolError(
+            f"There is no graph {call!r} here. Its id is in the result of the call that began it."
+        )
 
     async def run_graph(
         self, id: str, tasks: Sequence[GraphTask], moved: Callable[[GraphProgress], None]

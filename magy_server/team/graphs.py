@@ -7,7 +7,7 @@ begun twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import field, replace
 
 from magy_server.core.agents import tree
@@ -86,12 +86,23 @@ class GraphRun:
                 mail = reported.mail if reported else None
                 attempt = Attempt(child, about[1], _status(child, mail), mail)
                 found.setdefault(about[0], []).append(attempt)
-        ids = {child.session for child in there}
-        for task, tries in self._attempts.items():
-            deleted = (one for one in tries if one.child.session not in ids)
-            found.setdefault(task, []).extend(map(_cancelled, deleted))
+        self._add_deleted(found, {child.session for child in there})
         self._attempts = {task: sorted(tries, key=_number) for task, tries in found.items()}
         await self._take_results()
+
+    def _add_deleted(self, found: dict[str, list[Attempt]], ids: Set[str]) -> None:
+        """What a person has deleted was done all the same, or is not to be done. `ids`: of the
+        agents that are there."""
+        gone = {
+            one.child.session: _cancelled(one) for some in self._attempts.values() for one in some
+        }
+        for id, reported in self.parent.state.reports.items():
+            if about := tree.attempted(self.id, id):
+                child = _child(reported.mail)
+                gone[id] = Attempt(child, about[1], _status(child, reported.mail), reported.mail)
+        for id, one in gone.items():
+            if id not in ids and (about := tree.attempted(self.id, id)):
+                found.setdefault(about[0], []).append(one)
 
     def _progress(self) -> GraphProgress:
         return GraphProgress(self.id, self.tasks, self._states(), self._attempts, self._blocked)
@@ -194,6 +205,15 @@ def _passed_on(mail: Mailed, to: str) -> Mailed:
         payload=TextPayload(text=text),
         wakes=False,
         untrusted=mail.untrusted,
+    )
+
+
+def _child(mail: Mailed) -> ChildInfo:
+    """What the result of an agent tells of it."""
+    above = tree.parent(mail.sender) or ""
+    model = mail.metadata.get("model", "")
+    return ChildInfo(
+        mail.sender, above, mail.name, mail.agent, model, "closed", tree.depth(mail.sender)
     )
 
 

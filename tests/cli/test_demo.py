@@ -62,6 +62,22 @@ def test_a_demo_that_is_left_takes_its_server_along(magy: Magy, tmp_path: Path, 
 
 
 @pytest.mark.needs("git")
+def test_a_demo_that_nobody_reads_any_more_ends(magy: Magy, tmp_path: Path) -> None:
+    place = tmp_path / "scratch"
+    place.mkdir()
+    own = magy.env({"PATH": os.environ["PATH"], "TMPDIR": str(place)})
+    demo = subprocess.Popen(
+        [*COMMAND, "demo"], env=own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    with demo:
+        assert demo.stdout and demo.stderr and any("Ada asks" in line for line in demo.stdout)
+        demo.stdout.close()
+        said = demo.stderr.read()
+        assert (demo.wait(PATIENCE), said) == (141, "")
+    assert not list(place.iterdir())
+
+
+@pytest.mark.needs("git")
 def test_the_demo_divides_lines_between_words(magy: Magy) -> None:
     narrow = {"NO_COLOR": "1", "PATH": os.environ["PATH"], "COLUMNS": "60"}
     done = magy("demo", "--fast", env=narrow)

@@ -9,11 +9,12 @@ import os
 import pty
 import sys
 import time
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from magy_server.cli.screen.keyboard import Keyboard
+from magy_server.cli.screen.keyboard import TOGETHER, Keyboard
 from tests.cli.harness import Magy, Terminal, terminal
 from tests.mcp.test_servers import HERE
 from tests.patience import PATIENCE
@@ -155,35 +156,63 @@ def test_no_other_key_allows(magy: Magy) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "keys", "alone"),
+    ("typed", "key"),
     [
-        (b"y", "y", True), (b"Y", "y", True), (b"yes please", "yes please", False),
-        (b"\x1b[200~y\x1b[201~", "", False), (b"\x1b[200~y", "", False), (b"\x1bOp", "", False),
-        (b"\x1b[A\x1b[By", "y", True), (b"\x1by", "", False), (b"\x1b", "", False),
+        (b"y", "y"), (b"Y", "y"), (b"n", "n"), (b"yes please", ""), (b"many y", ""),
+        (b"\x1b[200~y\x1b[201~", ""), (b"\x1b[200~y", ""), (b"\x1bOp", ""),
+        (b"\x1b[A\x1b[By", "y"), (b"\x1by", ""), (b"\x1b", ""),
     ],
 )  # fmt: skip
-async def test_what_counts_as_one_key(typed: bytes, keys: str, alone: bool) -> None:
-    """What is pasted is many; a sequence is none of the letters in it."""
-    person, terminal = pty.openpty()
-    woken = asyncio.Event()
-    with Keyboard(terminal, owned=True) as keyboard:
-        keyboard.typed.add(woken.set)
-        keyboard.listen("key")
-        os.write(person, typed)
-        await asyncio.wait_for(woken.wait(), PATIENCE)
-        assert "".join(iter(keyboard.key, "")) == keys
-        assert keyboard.alone is alone
-    os.close(person)
+@pytest.mark.parametrize("whole", [True, False])
+async def test_what_counts_as_a_key(typed: bytes, key: str, whole: bool) -> None:
+    """What is pasted or comes in one breath is no answer, in however many pieces it is read; a
+    sequence is none of the letters in it."""
+    async with listening() as (person, keyboard):
+        for piece in [typed] if whole else [typed[n : n + 1] for n in range(len(typed))]:
+            await pressed(person, keyboard, piece)
+        assert keyboard.key() == "", "more may come"
+        await asyncio.sleep(1.5 * TOGETHER)
+        if not whole and typed.startswith(b"\x1b[A"):
+            return  # what follows in pieces at once may be anything
+        assert keyboard.key() == key
+        assert keyboard.key() == ""
+        await pressed(person, keyboard, b"p")
+        await asyncio.sleep(1.5 * TOGETHER)
+        assert keyboard.key() == ("" if typed == b"\x1b[200~y" else "p"), "the next one counts"
+
+
+async def test_what_follows_a_no_is_its_reason() -> None:
+    async with listening() as (person, keyboard):
+        await pressed(person, keyboard, b"not now\n")
+        await asyncio.sleep(1.5 * TOGETHER)
+        assert (keyboard.key(), keyboard.line()) == ("n", "ot now")
 
 
 async def test_what_was_typed_before_anybody_listened_is_forgotten() -> None:
     person, terminal = pty.openpty()
-    woken = asyncio.Event()
     with Keyboard(terminal, owned=True) as keyboard:
-        keyboard.typed.add(woken.set)
         os.write(person, b"y\ny")
         keyboard.listen("key")
-        os.write(person, b"n")
-        await asyncio.wait_for(woken.wait(), PATIENCE)
-        assert "".join(iter(keyboard.key, "")) == "n"
+        await pressed(person, keyboard, b"n")
+        await asyncio.sleep(1.5 * TOGETHER)
+        assert (keyboard.key(), keyboard.key()) == ("n", "")
     os.close(person)
+
+
+@asynccontextmanager
+async def listening() -> AsyncIterator[tuple[int, Keyboard]]:
+    """Where a person types, and the keyboard that hears it."""
+    person, terminal = pty.openpty()
+    with Keyboard(terminal, owned=True) as keyboard:
+        keyboard.listen("key")
+        yield person, keyboard
+    os.close(person)
+
+
+async def pressed(person: int, keyboard: Keyboard, keys: bytes) -> None:
+    """They are typed, and read."""
+    woken = asyncio.Event()
+    unheard = keyboard.typed.add(woken.set)
+    os.write(person, keys)
+    await asyncio.wait_for(woken.wait(), PATIENCE)
+    unheard()

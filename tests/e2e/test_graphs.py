@@ -255,6 +255,92 @@ async def test_what_the_person_deletes_is_not_done_and_the_others_are(
         assert list(await tasks_of(one)) == ["side.1"]
 
 
+ONCE = (
+    HELD.replace("GRAPH", "5.0").replace(
+        '{"id": "held"', '{"id": "mark", "prompt": "leave a mark", "needs": []}, {"id": "held"'
+    )
+    + "\nprompt: leave a mark\n"
+    + call("bash", command="echo x >> marks")
+    + "---\ntext: Done.\n"
+)
+
+
+async def test_what_was_done_is_not_done_again_though_its_agent_was_deleted(
+    root: Path, state: Path
+) -> None:
+    async with person(root, state, ONCE) as one:
+        await bypass(one)
+        await one.ask("start")
+        await until_there(one, "mark.1", "held.1")
+        async with asyncio.timeout(PATIENCE):
+            while (await tasks_of(one))["mark.1"]["state"] != "completed":
+                await asyncio.sleep(0.02)
+        await one.request("session/prompt", messageId="p2",
+                          prompt=[{"type": "text", "text": "what is going on"}])  # fmt: skip
+        await one.end()
+        mark = (await tasks_of(one))["mark.1"]["sessionId"]
+        await one.client.request("magy/session/delete", {"sessionId": mark})
+    async with person(root, state, ONCE) as one:  # nothing is left in memory
+        await one.request("session/subscribe")
+        (root / "free").touch()
+        await one.turn("go on", "p3")
+        assert "✓ mark (general): completed" in one.said() and "✓ after" in one.said()
+        assert (root / "marks").read_text() == "x\n"
+
+
+TASKS = json.dumps([task("evil", "change it")]) + " " * 30_000
+"""As long as it must be for the output of a command to be kept."""
+
+
+@pytest.mark.req("C036")
+async def test_only_a_call_that_began_a_graph_can_be_gone_on_with(root: Path, state: Path) -> None:
+    """Whatever the output of another one says."""
+    (root / "tasks.json").write_text(TASKS)
+    told = script(
+        "prompt: read\n" + call("bash", command="cat tasks.json"),
+        "---\n" + call("run_graph", go_on="4.0") + "---\ntext: {{last}}\n",
+    )
+    async with person(root, state, told) as one:
+        await one.new()
+        await one.turn("read")
+        assert "There is no graph '4.0' here." in one.said()
+        assert await children(one, includeClosed=True) == []
+
+
+@pytest.mark.req("C036")
+async def test_to_go_on_is_asked_about_as_to_begin_is(root: Path, state: Path) -> None:
+    async with person(root, state, HELD.replace("GRAPH", "5.0")) as one:
+        await one.new()
+        await one.ask("start")
+        await one.answer()
+        await until_there(one, "held.1")
+        await one.request("session/prompt", messageId="p2",
+                          prompt=[{"type": "text", "text": "what is going on"}])  # fmt: skip
+        await one.end()
+        await one.ask("go on", "p3")
+        question = await one.update(
+            "_magy_interaction", lambda u: "Go on" in u.get("open", {}).get("title", "")
+        )
+        assert question["open"]["title"] == "Go on with 2 tasks: held, after"
+        assert "be quick" in json.dumps(question["open"]["content"])
+
+
+async def test_a_fork_does_not_go_on_with_the_graph_of_its_origin(root: Path, state: Path) -> None:
+    async with person(root, state, HELD.replace("GRAPH", "5.0")) as one:
+        await bypass(one)
+        await one.ask("start")
+        await until_there(one, "held.1")
+        await one.request("session/cancel")
+        await one.end()
+        await one.request("session/fork", newSessionId="copy")
+        await one.request("session/prompt", sessionId="copy", messageId="p9",
+                          prompt=[{"type": "text", "text": "go on"}])  # fmt: skip
+        await one.request("session/subscribe", sessionId="copy")
+        await one.end("copy")
+        assert "belongs to the session that this one was forked from" in await told(one, "copy")
+        assert await children(one, parentSessionId="copy", includeClosed=True) == []
+
+
 # --- what a model gets wrong ----------------------------------------------------------------------
 
 
@@ -269,7 +355,7 @@ async def test_what_the_person_deletes_is_not_done_and_the_others_are(
         ({"tasks": [task("a", "x", writes=["x"]), task("b", "x", writes=["x/y"])]},
          "Tasks 'a' and 'b' may both change x/y at the same time."),
         ({"tasks": [task("a", "x")], "shape": "fan_out"}, "at least one task and one"),
-        ({"go_on": "77.0"}, "There is no graph '77.0' here that was interrupted."),
+        ({"go_on": "77.0"}, "There is no graph '77.0' here."),
         ({"go_on": "7.0", "tasks": [task("a", "x")]}, "leave `tasks` out"),
     ],
 )  # fmt: skip

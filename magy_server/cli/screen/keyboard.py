@@ -19,8 +19,9 @@ from typing import Any
 from magy_server.core.listeners import Listeners
 from magy_server.regex import regex
 
-ESCAPE = 0.1
-"""The rest of a sequence follows its first byte within so many seconds."""
+TOGETHER = 0.1
+"""What follows within so many seconds is no answer to what is on the screen: it is the rest of a
+sequence, of a paste, or of what somebody types blindly."""
 _PASTE = b"\x1b[200~"
 _PASTED = regex(rb"\x1b\[200~.*?\x1b\[201~", re.DOTALL)
 _SEQUENCE = regex(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|O[ -~]|[^\[O])", re.DOTALL)
@@ -46,9 +47,6 @@ class Keyboard:
     def __init__(self, descriptor: int, *, owned: bool) -> None:
         self.gone = False
         """The terminal was closed."""
-        self.alone = False
-        """The last read brought a single key. What comes together with others was pasted, or typed
-        blindly."""
         self.typed: Listeners[[]] = Listeners()
         """Hear that something was typed."""
         self._descriptor = descriptor
@@ -57,6 +55,8 @@ class Keyboard:
         self._mode = ""
         self._typed = self._begun = b""
         """What was typed; what of a sequence has come."""
+        self._alone = False
+        """What was typed last is a single key."""
         self._read_at = 0.0
 
     @classmethod
@@ -141,18 +141,24 @@ class Keyboard:
 
     def _plain(self, data: bytes) -> bytes:
         """Returns the text without sequences, which may come in pieces."""
-        now = asyncio.get_running_loop().time()
-        if now - self._read_at > ESCAPE and not self._begun.startswith(_PASTE):
+        loop = asyncio.get_running_loop()
+        apart = loop.time() - self._read_at > TOGETHER
+        if apart and not self._begun.startswith(_PASTE):
             self._begun = b""  # the key Esc
-        self._read_at = now
+        self._read_at = loop.time()
         keys, self._begun = _keys(self._begun + data)
-        self.alone = len(keys) == 1
+        self._alone = apart and len(keys) == 1
+        loop.call_later(TOGETHER * 1.1, self.typed)
         return keys
 
     def key(self) -> str:
-        """Returns the next key, in lower case; "" when nobody pressed one."""
-        first, self._typed = self._typed[:1], self._typed[1:]
-        return first.decode("latin-1").lower()
+        """Returns the key that was pressed, in lower case; "" if there is none, or more may follow.
+        Keys that came together are no answer; only what they say after an `n` stays, as a line."""
+        if asyncio.get_running_loop().time() - self._read_at <= TOGETHER:
+            return ""
+        first, rest = self._typed[:1].lower(), self._typed[1:]
+        self._typed = rest if first == b"n" else b""
+        return first.decode("latin-1") if self._alone or first == b"n" else ""
 
     def line(self) -> str | None:
         """Returns the line, when somebody has ended it."""

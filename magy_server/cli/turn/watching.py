@@ -240,7 +240,7 @@ class Watch:
                 self._refusing = id
                 keyboard.listen("line")
                 return
-            scope = KEYS.get(key, "") if keyboard.alone else ""
+            scope = KEYS.get(key, "")
             form = question.get("form")
             if scope == "once" and form and form["fields"]:
                 self._filling = Filling(id, form)

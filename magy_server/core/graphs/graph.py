@@ -20,6 +20,8 @@ from magy_server.core.values import Value
 
 MOST = 10_000
 """Tasks of one graph."""
+MOST_NEEDS = 100_000
+"""Needs of all tasks of one graph together."""
 LONGEST = 100_000
 """The most characters of a task's prompt."""
 NAMED = 10
@@ -65,8 +67,7 @@ def in_order(tasks: Sequence[GraphTask]) -> list[GraphTask]:
     """Returns the tasks, each after all that it needs, else in the order given. Raises
     InvalidRequest for what is no graph, naming the tasks."""
     known = {task.id: task for task in tasks}
-    if not 0 < len(tasks) <= MOST:
-        raise InvalidRequest(f"A graph has 1 to {MOST:,} tasks, not {len(tasks):,}.")
+    check_size(len(tasks), sum(len(task.needs) for task in tasks))
     if len(known) < len(tasks):
         raise InvalidRequest(f"Two tasks have the id {_twice(tasks)!r}; give each its own.")
     for task in tasks:
@@ -94,6 +95,14 @@ def in_order(tasks: Sequence[GraphTask]) -> list[GraphTask]:
     return found
 
 
+def check_size(tasks: int, needs: int) -> None:
+    """Raises InvalidRequest for more than a graph may have."""
+    if not 0 < tasks <= MOST:
+        raise InvalidRequest(f"A graph has 1 to {MOST:,} tasks, not {tasks:,}.")
+    if needs > MOST_NEEDS:
+        raise InvalidRequest(f"A graph has at most {MOST_NEEDS:,} needs, not {needs:,}.")
+
+
 def check_writes(tasks: Sequence[GraphTask]) -> None:
     """Raises InvalidRequest when two tasks that may be at work at the same time may change the same
     place. `tasks`: in order."""
@@ -109,15 +118,15 @@ def check_writes(tasks: Sequence[GraphTask]) -> None:
         for path in {plain(path) for path in task.writes}:
             owners.setdefault(path, []).append(number)
     for path, own in owners.items():
-        above = [owner for part in _above(path) for owner in owners.get(part, ())]
-        pairs = [*pairwise(own), *((a, b) for a in above for b in own)]
-        for one, other in pairs:
-            first, second = sorted((one, other))
-            if first != second and not before[second] >> first & 1:
-                raise InvalidRequest(
-                    f"Tasks {tasks[first].id!r} and {tasks[second].id!r} may both change {path} at "
-                    "the same time. Let one need the other, or give each files of its own."
-                )
+        # If each is done before the next begins, any is before any later one.
+        for above in ((), *(owners.get(part, ()) for part in _above(path))):
+            for first, second in pairwise(sorted({*own, *above})):
+                if not before[second] >> first & 1:
+                    raise InvalidRequest(
+                        f"Tasks {tasks[first].id!r} and {tasks[second].id!r} may both change "
+                        f"{path} at the same time. Let one need the other, or give each files of "
+                        "its own."
+                    )
 
 
 def plain(path: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from magy_server.core.errors import InvalidRequest
-from magy_server.core.graphs.graph import GraphTask
+from magy_server.core.graphs.graph import GraphTask, check_size
 
 Shape = Literal["graph", "pipeline", "fan_out", "discussion"]
 """As the tasks say; each needs the one before it; all but the last side by side, and the last gets
@@ -40,6 +40,7 @@ def shaped(shape: Shape, tasks: Sequence[GraphTask], rounds: int = 2) -> list[Gr
         raise InvalidRequest(f"The shape {shape!r} takes at least {least} that brings together.")
     *side, end = tasks
     if shape == "discussion":
+        check_size(len(side) * rounds + 1, len(side) ** 2 * (rounds - 1) + len(side))
         side = _discussion(side, rounds)
     latest = side[-len(tasks) + 1 :]
     return [*side, end.model_copy(update={"needs": tuple(task.id for task in latest)})]

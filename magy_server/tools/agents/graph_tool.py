@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.graphs.graph import GraphTask, check_writes, in_order
@@ -21,7 +21,6 @@ TITLE = 80
 SHOWN = 20_000
 """The most characters of the result that the model is given at once."""
 LISTED = 200
-_TASKS: TypeAdapter[list[GraphTask]] = TypeAdapter(list[GraphTask])
 
 
 def _ordered(tasks: Sequence[GraphTask], shape: Shape, rounds: int) -> list[GraphTask]:
@@ -33,22 +32,33 @@ def _ordered(tasks: Sequence[GraphTask], shape: Shape, rounds: int) -> list[Grap
     return ordered
 
 
+async def _meant(
+    ctx: FactContext, tasks: Sequence[GraphTask], shape: Shape, rounds: int, go_on: str
+) -> tuple[str, list[GraphTask]]:
+    """The tasks in order; with `go_on`, those of the earlier call, whose id comes first."""
+    if not go_on:
+        return "", _ordered(tasks, shape, rounds)
+    if tasks:
+        raise ToolError("go_on names a graph that is there: leave `tasks` out.")
+    id, arguments = await ctx.team.began_graph(go_on)
+    given = run_graph.arguments(arguments)
+    return id, _ordered(given["tasks"], given["shape"], given["rounds"])
+
+
 async def _graph_facts(
     ctx: FactContext, tasks: Sequence[GraphTask], shape: Shape, rounds: int, go_on: str
 ) -> Gathered:
-    """One question covers all agents of a graph."""
-    if go_on:
-        if tasks:
-            raise ToolError("go_on names a graph that is there: leave `tasks` out.")
-        return Facts(title=f"Go on with the tasks of {go_on}"), {}
-    ordered = _ordered(tasks, shape, rounds)
+    """One question covers all agents of a graph; to go on with one is to have them work, too."""
+    _, ordered = await _meant(ctx, tasks, shape, rounds, go_on)
     for agent, models in _asked_for(ordered).items():
         for model in models:
             await ctx.team.check(agent, model, "")
     agents = dict.fromkeys(task.agent for task in ordered)
+    begins = "Go on with" if go_on else "Run"
+    names = ", ".join(task.id for task in ordered)
     facts = Facts(
         resources=tuple(Resource(kind="agent", subject=f"spawn {agent}") for agent in agents),
-        title=shortened(f"Run {len(ordered)} tasks: {', '.join(t.id for t in ordered)}", TITLE),
+        title=shortened(f"{begins} {len(ordered)} tasks: {names}", TITLE),
     )
     return previewed(facts, "\n\n".join(map(_shown, ordered)), code=True)
 
@@ -95,7 +105,7 @@ async def run_graph(
     tried again if you say so, and does not hold the others up. Use it when you know the steps; to
     decide after each result, use spawn_agent. Give tasks that may run at the same time different
     files to change. It returns when all is done."""
-    ordered = await _earlier(ctx, go_on) if go_on else _ordered(tasks, shape, rounds)
+    earlier, ordered = await _meant(ctx, tasks, shape, rounds, go_on)
     told: dict[str, str] = {}
 
     def moved(how: GraphProgress) -> None:
@@ -105,19 +115,7 @@ async def run_graph(
                 ctx.emit(how.line(task) + "\n")
 
     await ctx.started()
-    return _outcome(await ctx.team.run_graph(go_on or ctx.call, ordered, moved), ctx.call)
-
-
-async def _earlier(ctx: ToolContext, call: str) -> list[GraphTask]:
-    """The tasks of a graph that an earlier call began and left."""
-    kept = await ctx.output_of(call)
-    try:
-        return _TASKS.validate_json(kept or b"")
-    except ValidationError:
-        raise ToolError(
-            f"There is no graph {call!r} here that was interrupted. Its id is in the result of the "
-            "call that began it."
-        ) from None
+    return _outcome(await ctx.team.run_graph(earlier or ctx.call, ordered, moved), ctx.call)
 
 
 def _outcome(how: GraphProgress, call: str) -> Outcome:
@@ -132,11 +130,7 @@ def _outcome(how: GraphProgress, call: str) -> Outcome:
     else:
         why = f"It cannot go on: {how.blocked}"
     then = f'Then call run_graph with go_on "{how.id}".'
-    return Outcome(
-        for_model=f"Not all is done.\n{summary}\n\n{why} {then}",
-        for_user=summary,
-        output=_TASKS.dump_json(list(how.tasks)),
-    )
+    return Outcome(for_model=f"Not all is done.\n{summary}\n\n{why} {then}", for_user=summary)
 
 
 def _came(how: GraphProgress, summary: str, call: str) -> Outcome:

@@ -219,6 +219,7 @@ def test_in_a_discussion_each_answers_all_before_one_brings_together() -> None:
         ("fan_out", [task("a")], "at least one task and one"),
         ("discussion", [task("a"), task("b")], "at least two tasks that speak"),
         ("pipeline", [task("a"), task("b", "a")], "leave `needs` of 'b' out"),
+        ("discussion", [task(f"t{n}") for n in range(400)], "at most 100,000 needs, not 159,600"),
     ],
 )
 def test_what_does_not_fit_a_shape_is_refused(
