@@ -35,7 +35,7 @@ def perform(
         return _perform(parser, chosen, composition)
     except MagyError as error:
         if isinstance(error, OutputError) and error.quiet:
-            _drop_output()
+            drop_output()
             return exit_codes.PIPE
         complain(error.message)
         wrong = isinstance(error, InvalidConfig | InvalidRequest | NotFound)
@@ -155,7 +155,7 @@ def log_to_terminal() -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
 
 
-def _drop_output() -> None:
+def drop_output() -> None:
     """Drops what is left of the output. Python would complain about the broken pipe when it flushes
     at its end."""
     with suppress(OSError, ValueError):

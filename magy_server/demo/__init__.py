@@ -16,7 +16,8 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from magy_server.cli.screen.terminal import OutputError
+from magy_server.cli import exit_codes
+from magy_server.cli.dispatch import drop_output
 from magy_server.core.errors import MagyError
 from magy_server.demo.editor import Editor
 from magy_server.demo.helper import Helper
@@ -34,8 +35,7 @@ PROMPT = "average() crashes on an empty list. Please fix it and run the tests."
 
 
 def demo(*, fast: bool, real: bool) -> int:
-    """Returns the process's exit code: 0 when the story came to its end. Raises OutputError when
-    nobody reads it."""
+    """Returns the process's exit code: 0 when the story came to its end."""
     if real and (problem := _no_model()):
         print(f"magy: {problem}", file=sys.stderr)
         return 2
@@ -45,7 +45,8 @@ def demo(*, fast: bool, real: bool) -> int:
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
         except BrokenPipeError:
-            raise OutputError("Nobody reads the output any more.", quiet=True) from None
+            drop_output()
+            return exit_codes.PIPE
 
 
 async def _left_once(story: Coroutine[Any, Any, int]) -> int:
@@ -174,6 +175,7 @@ class _Story:
     def _failed(self, error: BaseException) -> None:
         if not self._ended.done():
             self._ended.set_exception(error)
+            self._ended.exception()  # who asks for something hears of it, too
 
     def _update(self, update: dict[str, Any]) -> None:
         self._screen.update(update)

@@ -309,7 +309,7 @@ async def test_only_a_call_that_began_a_graph_can_be_gone_on_with(root: Path, st
 
 @pytest.mark.req("C036")
 async def test_to_go_on_is_asked_about_as_to_begin_is(root: Path, state: Path) -> None:
-    async with person(root, state, HELD.replace("GRAPH", "5.0")) as one:
+    async with person(root, state, HELD.replace("GRAPH", "4.0")) as one:
         await one.new()
         await one.ask("start")
         await one.answer()
