@@ -353,11 +353,12 @@ first."
 
 (defun magy-child--ask (project child)
   "Have the person answer what CHILD of PROJECT, or one below it, asks.
-Right after the server was started again the questions are not known yet."
+Right after the server was started again it may ask what is not known yet."
   (let ((id (plist-get child :sessionId)))
-    (if (magy-child-questions project id)
-        (magy-child--answer project id)
-      (magy-questions-find project (lambda () (magy-child--answer project id))))))
+    (if (and (> (or (plist-get child :questions) 0) 0)
+             (null (magy-child-questions project id)))
+        (magy-questions-find project (lambda () (magy-child--answer project id)))
+      (magy-child--answer project id))))
 
 (defun magy-child--answer (project id)
   "Have the person answer what the session ID of PROJECT, or one below it, asks."

@@ -112,7 +112,7 @@ class Service:
         """Goes on with a turn that was left open, and with those of its children."""
         stream = stream_of(session_id)
         self.loaded.wake(await self.loaded.session(stream))
-        await self.loaded.resume_tree(stream)
+        await self.loaded.resume_tree(stream, "tree")
 
     async def resume_all(self, roots: Sequence[str]) -> None:
         """At start: goes on with what was left open in these workspace roots a short while ago."""

@@ -20,7 +20,7 @@ Params = dict[str, Any]
 
 class Editor:
     """Starts `magy lsp` and holds documents as (version, text). `heard` gets each notification. If
-    it raises an error, nothing more is heard: `failed` gets that, and so does who asks for
+    it raises OSError, nothing more is heard: `failed` gets that, and so does who asks for
     something."""
 
     def __init__(
@@ -120,13 +120,14 @@ class Editor:
         failure: Exception = RuntimeError("The server exited; see its log.")
         try:
             await self._hear()
-        except Exception as error:
+        except OSError as error:  # what is shown reaches nobody
             failure = error
             self._failed(error)
-        self._failure = failure
-        for answer in self._waiting.values():
-            if not answer.done():
-                answer.set_exception(failure)
+        finally:
+            self._failure = failure
+            for answer in self._waiting.values():
+                if not answer.done():
+                    answer.set_exception(failure)
 
     async def _hear(self) -> None:
         assert self._process and self._process.stdout

@@ -18,7 +18,7 @@ from magy_server.dataclass import dataclass
 from magy_server.engine import trees
 from magy_server.engine.log import Companion, deleted
 from magy_server.engine.session import News, Session
-from magy_server.engine.trees import Trees, root_of
+from magy_server.engine.trees import Part, Trees, root_of
 
 LOG = logging.getLogger(__name__)
 FRESH = 3600.0
@@ -63,9 +63,10 @@ class Sessions(Protocol):
     async def resume(self, stream: Stream) -> None:
         """Loads the session and runs it, if it has something to do. Raises StoreError."""
 
-    async def resume_tree(self, stream: Stream) -> None:
-        """Goes on with all that was left open in the tree: for who runs this session of it. What is
-        below that is needed for it, however long ago it was left; the rest may be too old."""
+    async def resume_tree(self, stream: Stream, part: Part) -> None:
+        """Goes on with what was left open in this part of the tree: for who runs this session of
+        it. What is below that is needed for it, however long ago it was left; the rest may be too
+        old."""
 
     async def forget(self, stream: Stream) -> None:
         """Stops a session here and drops it from memory; its turn stays as it is in the log."""
@@ -200,10 +201,11 @@ class LoadedSessions:
             return
         self.wake(session)
 
-    async def resume_tree(self, stream: Stream) -> None:
+    async def resume_tree(self, stream: Stream, part: Part) -> None:
         def needed(info: StreamInfo) -> bool:
             below = info.stream.startswith(f"{stream}/")
-            return info.stream != stream and (below or self._fresh(info))
+            beside = part == "tree" and info.stream != stream and self._fresh(info)
+            return below or beside
 
         await self._resume(root_of(stream), needed)
 

@@ -143,8 +143,8 @@ class Runner:
             self._leave(session)
             return False
         self._blocked.pop(session, None)
-        if not self._sessions.trees.entered(session.stream):
-            self._tasks.begin(self._sessions.resume_tree(session.stream))
+        if part := self._sessions.trees.unseen(session.stream):
+            self._tasks.begin(self._sessions.resume_tree(session.stream, part))
         await session.refresh()
         if session.state.history.restoring:  # its process died half-way
             await self._features.restores.finish(session)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import field
+from typing import Literal
 from weakref import WeakValueDictionary
 
 from magy_server.core.agents import tree
@@ -52,6 +53,10 @@ _RESTORER = "/:restoring"  # no child has such a name
 
 def is_child(stream: Stream) -> bool:
     return tree.parent(id_of(stream)) is not None
+
+
+Part = Literal["tree", "below"]
+"""A whole tree; what is below one session of it."""
 
 
 @dataclass(slots=True)
@@ -116,13 +121,14 @@ class Trees:
         """The roots of all that are run here."""
         return self._held.keys()
 
-    def entered(self, stream: Stream) -> bool:
-        """Returns whether this session, or one above it, began to run before since the lease was
-        taken, and notes that it does now: the runner looks once through what is below."""
+    def unseen(self, stream: Stream) -> Part | None:
+        """Returns where the runner has not yet looked for what was left open, now that it runs this
+        session, and takes it as seen: with the first session since the lease was taken the whole
+        tree, with a later one what is below it, if no session above it was run."""
         entered = self._held[root_of(stream)].entered
-        before = any(stream == one or stream.startswith(f"{one}/") for one in entered)
+        first, seen = not entered, any(f"{stream}/".startswith(f"{one}/") for one in entered)
         entered.add(stream)
-        return before
+        return "tree" if first else None if seen else "below"
 
     def _lock(self, root: str) -> asyncio.Lock:
         return self._locks.get(root) or self._locks.setdefault(root, asyncio.Lock())

@@ -35,7 +35,9 @@ def test_a_skill_is_written_listed_and_checked(magy: Magy) -> None:
 
 
 def test_a_project_has_its_own_once_it_is_trusted(magy: Magy) -> None:
-    magy("skills", "new", "ours", "--project")
+    done = magy("skills", "new", "ours", "--project")
+    assert "once you trust the project" in done.stdout
+    assert "1 skill of this project not used until you trust it" in magy("skills", "check").stdout
     assert (magy.root / ".magy/skills/ours/SKILL.md").exists()
     assert "1 skill of this project not used until you trust it" in magy("skills").stdout
     magy("config", "trust")
@@ -54,6 +56,7 @@ def test_what_a_prompt_would_bring_along_is_explained(magy: Magy) -> None:
     less = magy("skills", "explain", "What are release notes?").stdout
     assert 'notes 0.5: does not go along\n  "release notes"' in less
     assert "No skill's words" in magy("skills", "explain", "xyzzy").stdout
+    assert magy("skills", "explain", "@notes go").stdout.startswith("notes: you name it")
 
 
 def repository(folder: Path) -> str:

@@ -83,6 +83,7 @@ BEGIN = "---\nname: x\ndescription: y\n"
         ("x", f"{BEGIN}name: z\n---\nRead.", "/s:4: 'name' occurs twice"),
         ("x", f"{BEGIN}a: [b\n---\nRead.", "not valid YAML"),
         ("x", f"{BEGIN}type: wizard\n---\nRead.", "/s:4: unknown type 'wizard'"),
+        ("x", f"{BEGIN}allowed-tool: bash\n---\nRead.", "/s:4: unknown part of a skill 'allowed-t"),
         ("x", f"{BEGIN}allowed-tools: rm*;\n---\nRead.", "/s:4: 'rm*;' is not a tool name"),
         ("x", f"{BEGIN}capability:\n  words: [a]\n---\nRead.", "/s:5: unknown part of a capabil"),
         ("x", f"{BEGIN}capability:\n  files: ['a b']\n---\nRead.", "'a b' is not a glob"),

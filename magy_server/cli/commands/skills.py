@@ -26,6 +26,7 @@ from magy_server.core.text.sanitizing import one_line, visible
 from magy_server.plugins.switches import chosen
 from magy_server.regex import regex
 from magy_server.skills import finding, installing
+from magy_server.tools.prompts.mentions import NAMED_SKILL
 
 _MENTION = regex(r"(?<![\w.@/])@([^\s\"]+)")
 BEGUN = """---
@@ -62,11 +63,14 @@ async def listed(options: argparse.Namespace, app: Composition) -> int:
     for problem in skills.problems:
         spans.append((filled(one_line(problem), screen.width, "  "), "yellow"))
     if skills.untrusted:
-        said = f"{counted(len(skills.untrusted), 'skill')} of this project not used until you " \
-               "trust it: magy config trust"  # fmt: skip
-        spans.append((filled(said, screen.width, "  "), "yellow"))
+        spans.append((filled(_unused(skills), screen.width, "  "), "yellow"))
     await screen.write(spans)
     return exit_codes.DONE
+
+
+def _unused(skills: Skills) -> str:
+    many = counted(len(skills.untrusted), "skill")
+    return f"{many} of this project not used until you trust it: magy config trust\n"
 
 
 def _as_json(skills: Skills) -> Mapping[str, Any]:
@@ -114,6 +118,8 @@ async def check(options: argparse.Namespace, app: Composition) -> int:
         _, skills = await _found(options, app)
         wrong = list(skills.problems)
         count = len(skills) + len(skills.broken)
+        if skills.untrusted:
+            await screen.write([(_unused(skills), "yellow")])
     for problem in wrong:
         complain(problem)
     await screen.write([(f"{counted(count, 'skill')} looked at, {len(wrong)} wrong\n", "")])
@@ -135,9 +141,11 @@ async def explain(options: argparse.Namespace, app: Composition) -> int:
     found = fits(skills.values(), options.prompt, files)
     along = {fit.skill.name for fit in attached(skills.values(), options.prompt, files)}
     spans = [span for fit in found for span in _explained(fit, fit.skill.name in along)]
+    if (first := NAMED_SKILL.match(options.prompt)) and skills.wanted(first[1]):
+        spans = [(f"{first[1]}: you name it, and it goes along\n", "green")]
     said = f"From {ENOUGH:g} on a skill goes along, at most {MOST}, unless you name one with `@`."
     nothing = "No skill's words stand in this prompt.\n"
-    await Screen(standard_output()).write([*spans, (f"{said}\n" if found else nothing, "dim")])
+    await Screen(standard_output()).write([*spans, (f"{said}\n" if spans else nothing, "dim")])
     return exit_codes.DONE
 
 
@@ -163,6 +171,8 @@ async def new(options: argparse.Namespace, app: Composition) -> int:
     path = os.path.join(folder, finding.FILE)
     Path(path).write_text(text, "utf-8")
     said = f"written: {path}\nEdit it, then try `magy skills check {folder}`.\n"
+    if options.project:
+        said += "Magy uses it once you trust the project as it is then: `magy config trust`.\n"
     await Screen(standard_output()).write([(said, "")])
     return exit_codes.DONE
 

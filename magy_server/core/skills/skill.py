@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from magy_server.core.actions import SKILL_FILE, ActionReader, ActionSpec
@@ -34,6 +35,10 @@ LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1024
 """Characters, as agentskills.io says."""
 AGAIN = "The text of this skill is above, in this conversation; it holds here, too."
 MOST_PHRASES = 50
+_FREE = ("license", "compatibility", "metadata", "version", "author")
+"""What skills have for others than Magy."""
+NEAR = 0.85
+"""Likeness of a key that is one of Magy's, misspelt."""
 Kind = Literal["instruction", "tool"]
 Source = Literal["bundled", "user", "installed", "project"]
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -196,6 +201,10 @@ class _Reader(Nodes):
             if key.value in readers:
                 name, read = readers[key.value]
                 fields[name] = read(value)
+            elif get_close_matches(str(key.value), _FREE, 1, NEAR):
+                continue
+            elif get_close_matches(str(key.value), readers, 1, NEAR):  # it would lift a limit
+                self.unknown(key, "part of a skill", (*readers, *_FREE))
         return fields
 
     def _description(self, node: Node) -> str:

@@ -51,7 +51,7 @@ _MENTION = regex(
 )
 _LINES = r"(?::|#L)([1-9]\d{0,8})(?:-L?([1-9]\d{0,8}))?"
 _RANGE, _ENDING = regex(_LINES), regex(_LINES + r"\Z")
-_SKILL = regex(r"\s*@([a-z][a-z0-9-]*)(?![\w/:@\\-]|\.\w)")
+NAMED_SKILL = regex(r"\s*@([a-z][a-z0-9-]*)(?![\w/:@\\-]|\.\w)")
 _ACTION = regex(r"\s*/([a-z][a-z0-9_-]*)(?!\S)")
 NONE = Skills({})
 _MEANT = {"symbol": "the symbol that I name", "place": "the place that I name or show"}
@@ -109,7 +109,7 @@ def _named(
 ) -> tuple[Embedded, int] | None:
     """The skill or action that the first text begins with, and where its name ends."""
     first = next((part.text for part in content if isinstance(part, Text)), "")
-    if (found := _SKILL.match(first)) and (skill := skills.wanted(found[1])):
+    if (found := NAMED_SKILL.match(first)) and (skill := skills.wanted(found[1])):
         alone = not first[found.end() :].strip()
         return skill.content(alone=alone), found.end()
     offered = actions_of_prompts(actions)
