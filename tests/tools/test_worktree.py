@@ -215,6 +215,18 @@ async def test_binary_and_odd_names(person: Person, shell: Shell) -> None:
     assert "2 files with line breaks or strange bytes in the name" in said(result)
 
 
+async def test_caches_are_nobodys_to_judge_unless_they_are_in_the_repository(
+    person: Person, shell: Shell
+) -> None:
+    person.file("__pycache__/kept.pyc", "x")
+    person.commit()
+    made = "mkdir -p a/__pycache__ .pytest_cache/v; echo p > a/__pycache__/m.pyc; "
+    made += "echo y > __pycache__/kept.pyc; echo z > .pytest_cache/v/last; echo n > a/n.py"
+    assert await shell.changes(made) == {
+        "__pycache__/kept.pyc": (b"x", b"y\n"), "a/n.py": (None, b"n\n"),
+    }  # fmt: skip
+
+
 async def test_what_is_ignored_is_not_looked_at(person: Person, shell: Shell) -> None:
     person.file("built.o", "old")
     person.commit(_gitignore="*.o\n")

@@ -22,6 +22,9 @@ from magy_server.tools.git.repository import Repository, disarm
 from magy_server.tools.tracking.known_changes import LARGEST
 from magy_server.tools.tracking.snapshot import ALL, Held
 
+CACHES = ("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis")
+"""Directories that programs make by themselves, and make again: nobody wants to judge what is in
+them, whether or not the project ignores them."""
 _STATED = regex(rb"\n  size: (\d+)\tflags: [0-9a-f]+\n")
 _CHANGED = ("filter", "working-tree-encoding")
 """Attributes by which git has other bytes than the work tree."""
@@ -38,7 +41,8 @@ class Indexed:
 @dataclass(frozen=True, slots=True)
 class Listing:
     """`differ`: files that may differ from the index, as far as times and sizes tell; `unknown`:
-    those that are neither in the index nor ignored. Names are below the workspace root."""
+    those that are neither in the index nor ignored, nor in a cache. Names are below the workspace
+    root."""
 
     differ: Mapping[bytes, Indexed]
     unknown: frozenset[bytes]
@@ -60,7 +64,8 @@ class Index:
 
     async def listing(self) -> Listing:
         """Raises ToolError."""
-        others = ("ls-files", "-z", "--others", "--exclude-standard")
+        caches = [f"--exclude={name}/" for name in CACHES]
+        others = ("ls-files", "-z", "--others", "--exclude-standard", *caches)
         try:
             async with asyncio.TaskGroup() as group:
                 differ = group.create_task(self._differing())
