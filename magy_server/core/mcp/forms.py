@@ -7,10 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from math import isfinite
-from typing import Any
+from typing import Any, TypeGuard
 
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Asked
+from magy_server.core.mcp.secrets_asked import invites_secret, mentions_secret, names_secret
 from magy_server.core.text.sanitizing import LINE, TITLE, shortened, visible
 from magy_server.core.values import Form, FormChoice, FormField, FormValue
 from magy_server.regex import regex
@@ -25,18 +26,8 @@ ADDRESS = 2_000
 """Characters of an address."""
 ANSWER = 10_000
 """Characters of one value."""
-_WORDS = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_SECRET = regex(
-    r"\b(pass ?words?|passwd|pwd|pass ?phrases?|pass ?codes?|secrets?|tokens?|credentials?|"
-    r"api ?keys?|(private|access|secret|ssh|auth|authentication|encryption|signing|master|account) "
-    r"keys?|pin|otp|totp|cvv|cvc|pat|bearer|cookies?)\b|^keys?$"
-)
-"""What fields for secrets are called."""
-_ASKS = regex(
-    r"\b(pass ?words?|pass ?phrases?|api ?keys?|(private|secret|ssh) keys?|"
-    r"(access|bearer|auth|api) tokens?|credentials)\b"
-)
-"""What such a field's description says."""
+SPELT = 3
+"""Choices that are all shorter may be the letters or digits of something."""
 _ADDRESS = regex(
     r"(?i:https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:[/?#][!-~]*)?"
 )
@@ -64,8 +55,12 @@ def form_of(server: str, message: str, schema: Mapping[str, Any]) -> Form:
     if len(properties) > MOST_FIELDS:
         raise Unaskable(f"the form has more than {MOST_FIELDS} fields")
     needed = schema.get("required") or ()
+    if not _is_list(needed):
+        raise Unaskable("what the form requires is no list of names")
     fields = tuple(_field(name, about, name in needed) for name, about in properties.items())
-    return Form(server=server, message=_prose(message, LONGEST, "the message"), fields=fields)
+    form = Form(server=server, message=_prose(message, LONGEST, "the message"), fields=fields)
+    _refuse_secrets(form)
+    return form
 
 
 def link_of(server: str, message: str, url: str) -> Form:
@@ -94,15 +89,12 @@ def _field(name: Any, about: Any, required: bool) -> FormField:
         raise Unaskable(f"the field {name!r} is of the type {str(kind)[:40]!r}, which no form has")
     title = _prose(about.get("title") or "", NAME, f"the title of {name!r}")
     words = _prose(about.get("description") or "", ABOUT, f"the description of {name!r}")
-    if kind == "string" and not choices and _is_secret(name, title, words):
-        raise Unaskable(
-            f"the field {name!r} looks like a secret (a password, token or key), and the protocol "
-            "forbids to ask for one in a form: send the person to an address instead"
-        )
     low, high = ("minItems", "maxItems") if many else ("minLength", "maxLength")
     if kind in ("number", "integer"):
         low, high = "minimum", "maximum"
-    form = about.get("format") if kind == "string" else None
+    form = about.get("format") if kind == "string" and not choices else None
+    if form == "password" or about.get("writeOnly") is True:
+        raise _secret(f"the field {name!r} looks like a secret")
     field = FormField(
         name=name,
         type=kind,
@@ -111,9 +103,9 @@ def _field(name: Any, about: Any, required: bool) -> FormField:
         required=required,
         choices=choices,
         many=many,
-        low=_number(about.get(low)),
-        high=_number(about.get(high)),
-        format=form if form in _FORMATS else "",
+        low=_bound(name, about.get(low)),
+        high=_bound(name, about.get(high)),
+        format=form if isinstance(form, str) and form in _FORMATS else "",
     )
     return field.model_copy(update={"default": _default(field, about.get("default"))})
 
@@ -130,22 +122,28 @@ def _held(items: Any) -> Mapping[str, Any]:
     return items if isinstance(items, Mapping) else {}
 
 
+def _is_list(given: Any) -> TypeGuard[Sequence[Any]]:
+    return isinstance(given, Sequence) and not isinstance(given, str)
+
+
 def _choices(name: str, about: Mapping[str, Any]) -> tuple[FormChoice, ...]:
     """Those of a field, in any of the ways in which servers write them."""
     titled = about.get("oneOf") or about.get("anyOf")
-    if isinstance(titled, Sequence) and not isinstance(titled, str):
+    if _is_list(titled):
         pairs = [(_held(one).get("const"), _held(one).get("title")) for one in titled]
     else:
         values, names = about.get("enum") or (), about.get("enumNames") or ()
-        if not isinstance(values, Sequence) or not isinstance(names, Sequence):
+        if not (_is_list(values) and _is_list(names)):
             raise Unaskable(f"the choices of the field {name!r} are no list")
         pairs = [(one, names[at] if at < len(names) else "") for at, one in enumerate(values)]
     if len(pairs) > MOST_CHOICES:
         raise Unaskable(f"the field {name!r} has more than {MOST_CHOICES} choices")
     found = []
     for one, called in pairs:
-        if not isinstance(one, str) or visible(one) != one or len(one) > NAME or "\n" in one:
+        if not isinstance(one, str) or not one.strip() or visible(one) != one or "\n" in one:
             raise Unaskable(f"the field {name!r} has a choice that cannot be shown")
+        if len(one) > NAME:
+            raise Unaskable(f"a choice of {name!r} has more than {NAME} characters")
         shown = _prose(called or "", NAME, f"a choice of {name!r}")
         found.append(FormChoice(value=one, name="" if shown == one else shown))
     return tuple(found)
@@ -161,14 +159,50 @@ def _prose(text: Any, most: int, what: str) -> str:
     return shown if most > ABOUT else " ".join(shown.split())
 
 
-def _is_secret(name: str, title: str, about: str) -> bool:
-    called = (" ".join(_WORDS.findall(text)).lower() for text in (name, title))
-    return any(map(_SECRET.search, called)) or _ASKS.search(about.lower()) is not None
+def _bound(name: str, given: Any) -> float | None:
+    if given is None:
+        return None
+    try:
+        fits = isinstance(given, int | float) and not isinstance(given, bool) and isfinite(given)
+    except OverflowError:
+        fits = False
+    if not fits:
+        raise Unaskable(f"a bound of the field {name!r} is no number that fits")
+    return float(given)
 
 
-def _number(given: Any) -> float | None:
-    fits = isinstance(given, int | float) and not isinstance(given, bool) and isfinite(given)
-    return float(given) if fits else None
+# --- no secrets -----------------------------------------------------------------------------------
+
+
+def _refuse_secrets(form: Form) -> None:
+    """Raises Unaskable. A yes or no and a choice hold no secret, but for choices that spell one."""
+    spelt = [one for one in form.fields if one.choices and all(map(_is_short, one.choices))]
+    texts = [one for one in form.fields if one.type == "string" and not one.choices]
+    numbers = [one for one in form.fields if one.type in ("number", "integer")]
+    for field in texts + spelt:
+        called = names_secret(field.name) or names_secret(field.title)
+        if called or mentions_secret(field.about):
+            raise _secret(f"the field {field.name!r} looks like a secret")
+    for field in numbers:
+        called = any(names_secret(one, number=True) for one in (field.name, field.title))
+        if called or invites_secret(field.about):
+            raise _secret(f"the field {field.name!r} looks like a secret")
+    if (texts and mentions_secret(form.message)) or (numbers and invites_secret(form.message)):
+        raise _secret("the message asks for a secret")
+    said = (text for one in form.fields for text in (one.title, one.about))
+    if (texts or numbers) and any(map(invites_secret, said)):
+        raise _secret("the form asks for a secret")
+
+
+def _is_short(choice: FormChoice) -> bool:
+    return len(choice.value) < SPELT
+
+
+def _secret(what: str) -> Unaskable:
+    return Unaskable(
+        f"{what} (a password, token or key), and the protocol forbids to ask for one in a form: "
+        "send the person to an address instead"
+    )
 
 
 # --- what the person reads ------------------------------------------------------------------------
@@ -187,12 +221,14 @@ def question(id: str, call: str, tool: str, form: Form) -> Asked:
 
 
 def told(form: Form) -> str:
-    """Returns the whole form as a text to be read."""
+    """Returns the whole form as a text to be read. What the server says stands behind `> `, so that
+    no line of it looks like one of Magy's."""
+    said = "\n".join(f"> {line}".rstrip() for line in form.message.split("\n"))
     if form.url:
         found = _ADDRESS.fullmatch(form.url)
         at = f", at {found['host']}" if found else ""
-        return f"{form.message}\n\nIt wants you to open this address{at}:\n{form.url}"
-    return "\n".join([form.message, "", *(line for one in form.fields for line in _lines(one))])
+        return f"{said}\n\nIt wants you to open this address{at}:\n{form.url}"
+    return "\n".join([said, "", *(line for one in form.fields for line in _lines(one))])
 
 
 def for_clients(form: Form) -> dict[str, Any]:
@@ -284,7 +320,7 @@ def fitting(field: FormField, given: Any) -> FormValue:
     if field.choices:
         return _chosen(field, given)
     read = _READ[field.type](given)
-    if read is None or len(str(read)) > ANSWER:
+    if read is None or (isinstance(read, str) and len(read) > ANSWER):
         raise _unfit(field, given)
     size = len(read) if isinstance(read, str) else read
     if field.type != "boolean" and not _within(size, field.low, field.high):
@@ -303,27 +339,53 @@ def _within(size: float, low: float | None, high: float | None) -> bool:
 
 
 def _unfit(field: FormField, given: Any) -> InvalidRequest:
-    return InvalidRequest(f"{label(field)}: {shortened(str(given), 80)!r} is not {wanted(field)}.")
+    try:
+        said = repr(shortened(str(given), 80))
+    except ValueError:  # Python writes no whole number of thousands of digits
+        said = "a number of so many digits"
+    return InvalidRequest(f"{label(field)}: {said} is not {wanted(field)}.")
 
 
 def _chosen(field: FormField, given: Any) -> FormValue:
     names = {one.value: one.value for one in reversed(field.choices)}
     names = {one.name: one.value for one in reversed(field.choices) if one.name} | names
-    if field.many:
-        parts = given.split(",") if isinstance(given, str) else given
-        if not isinstance(parts, Sequence):
+    if not field.many:
+        if not isinstance(given, str) or given not in names:
             raise _unfit(field, given)
-        picked = [one.strip() if isinstance(one, str) else one for one in parts]
-        picked = [one for one in picked if one != ""]
-        if not all(isinstance(one, str) and one in names for one in picked):
-            raise _unfit(field, given)
-        found = tuple(dict.fromkeys(names[one] for one in picked))
-        if not _within(len(found), field.low, field.high):
-            raise _unfit(field, given)
-        return found
-    if not isinstance(given, str) or given not in names:
+        return names[given]
+    if isinstance(given, str):
+        picked = _listed(given, names)
+    else:
+        picked = [_pick(one, names) for one in given] if _is_list(given) else [None]
+    if None in picked:
         raise _unfit(field, given)
-    return names[given]
+    found = tuple(dict.fromkeys(one for one in picked if one))
+    if not _within(len(found), field.low, field.high):
+        raise _unfit(field, given)
+    return found
+
+
+def _pick(given: Any, names: Mapping[str, str]) -> str | None:
+    """The choice that is meant; "" for nothing. A name counts as it is written, before blanks are
+    taken off."""
+    if not isinstance(given, str):
+        return None
+    return names.get(given) or names.get(given.strip()) or ("" if not given.strip() else None)
+
+
+def _listed(text: str, names: Mapping[str, str]) -> list[str | None]:
+    """The choices in a text with commas between them. A choice with commas in it comes before those
+    that its parts name."""
+    parts = text.split(",")
+    most = 1 + max(name.count(",") for name in names)
+    picked: list[str | None] = []
+    at = 0
+    while at < len(parts):
+        ends = range(min(at + most, len(parts)), at, -1)
+        tried = ((end, _pick(",".join(parts[at:end]), names)) for end in ends)
+        at, one = next(((end, one) for end, one in tried if one), (at + 1, _pick(parts[at], names)))
+        picked.append(one)
+    return picked
 
 
 def _yes_no(given: Any) -> bool | None:
