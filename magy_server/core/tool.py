@@ -154,7 +154,8 @@ class FactContext(Protocol):
 
     @property
     def cwd(self) -> str:
-        """Returns the directory where commands begin (canonical absolute path)."""
+        """Returns the directory where commands begin (canonical absolute path). Raises ToolError if
+        it is gone."""
 
     @property
     def team(self) -> Team: ...

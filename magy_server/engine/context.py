@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 
-from magy_server.core.errors import NotFound
+from magy_server.core.errors import NotFound, ToolError
 from magy_server.core.events import (
     OVER,
     Answered,
@@ -45,9 +45,15 @@ class LookContext:
 
     @property
     def cwd(self) -> str:
-        """The directory of the session, as long as it is there, else the workspace root."""
+        """Raises ToolError where that is no more what it was: commands must not begin elsewhere."""
         own = self._live.state.cwd
-        return own if os.path.isdir(own) and os.path.realpath(own) == own else self.root
+        if own != self.root and not (os.path.isdir(own) and os.path.realpath(own) == own):
+            raise ToolError(
+                f"The directory {os.path.relpath(own, self.root)}, where commands begin, is gone, "
+                "or leads elsewhere by now. Call switch_workspace to have them begin in another, "
+                "such as `.`, the workspace root."
+            )
+        return own
 
     @property
     def team(self) -> Team:

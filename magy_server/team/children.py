@@ -97,8 +97,8 @@ class Children:
         assert opened is not None
         agent_for(self._world, opened.root, agent, called=True)
         check_model(self._world, opened.root, model)
-        wanted = place and os.path.join(opened.root or opened.cwd, place)
-        return await asyncio.to_thread(directory, opened, wanted)
+        wanted = place and os.path.join(above.place, place)
+        return await asyncio.to_thread(directory, above, wanted)
 
     async def _refuse_other(self, child: str, wanted: Spawn) -> None:
         """Raises InvalidRequest for a key under which a person has spawned something else."""

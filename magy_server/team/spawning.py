@@ -74,7 +74,7 @@ async def beginning(
     found = dict(blobs)
     begin = Opened(
         root=opened.root,
-        cwd=await to_thread(directory, opened, wanted.cwd),
+        cwd=await to_thread(directory, parent, wanted.cwd),
         agent=agent.name,
         model=_model(world, parent, agent, wanted.model),
         title=shortened(wanted.name, NAME) or _title(wanted.prompt, agent),
@@ -144,16 +144,23 @@ def check_model(world: World, root: str | None, name: str) -> None:
         raise InvalidRequest(error.message) from None
 
 
-def directory(opened: Opened, wanted: str) -> str:
-    """Canonical. Raises InvalidRequest for one that is not in the parent's workspace."""
-    root = opened.root or opened.cwd
+def directory(above: State, wanted: str) -> str:
+    """Canonical; "" stands for the one where the parent works now. Raises InvalidRequest for one
+    that is not in the parent's workspace."""
+    root = above.place
+    own = "" if wanted else above.conversation.cwd
+    wanted = wanted or own
     if not wanted:
-        return opened.cwd
+        return above.opened.cwd if above.opened else root
     if not os.path.isabs(wanted) or "\0" in wanted:
         raise InvalidRequest(f"{wanted!r} is not an absolute path; name a directory below {root}.")
     found = os.path.realpath(wanted)
     if found != root and not found.startswith(root.rstrip("/") + "/"):
         raise InvalidRequest(f"{wanted} is outside the workspace; name a directory below {root}.")
+    if own and found != own:
+        raise InvalidRequest(
+            f"{own}, where the parent works, leads elsewhere by now; name another."
+        )
     if not os.path.isdir(found):
         what = "is not a directory" if os.path.exists(found) else "does not exist"
         raise InvalidRequest(f"{wanted} {what}; name one below {root}.")

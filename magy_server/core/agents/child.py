@@ -57,8 +57,9 @@ def report(turn: Turn, stop: str, now: float) -> Report:
 class Spawn:
     """What is wanted of a new child. `key` names it below its parent: the call's id, or that of the
     request; spawning twice under one key is once. `context`: how many of the parent's latest turns
-    it knows, -1 all. `rules` may only narrow. `cwd`: absolute; "": the parent's. `by`: which
-    process asked, or "" for a model. `letters`: messages that it gets together with its task."""
+    it knows, -1 all. `rules` may only narrow. `cwd`: absolute; "": where the parent works now.
+    `by`: which process asked, or "" for a model. `letters`: messages that it gets together with its
+    task."""
 
     key: str
     agent: str

@@ -46,6 +46,8 @@ class Conversation:
     made of one."""
     skills: tuple[SkillUse, ...] = ()
     """The installed skills of which it has a text in it, or what somebody made of one."""
+    cwd: str = ""
+    """Where commands begin since the model has switched; "": it has not."""
 
     def briefed(self, event: Briefed) -> Conversation:
         if _prefix(self.prefix) != _prefix(event):
@@ -81,6 +83,9 @@ class Conversation:
         if any(isinstance(item, Noted) and item.id == event.id for item in self.items):
             return self
         return self._with(event)
+
+    def moved(self, cwd: str) -> Conversation:
+        return replace(self, cwd=cwd)
 
     def planned(self, tasks: tuple[Task, ...]) -> Conversation:
         return replace(self, plan=tasks)

@@ -130,7 +130,7 @@ def _in_turn(state: State, turn: Turn, event: Event, at: float) -> State:
         case Resumed():
             return replace(state, turn=turn.resumed())
         case Moved():
-            return replace(state, options={**state.options, "cwd": event.cwd})
+            return replace(state, conversation=state.conversation.moved(event.cwd))
         case SkillRead():
             taught = state.conversation.taught((event.skill,))
             return replace(state, turn=turn.with_skills((event.skill,)), conversation=taught)

@@ -88,7 +88,7 @@ class State:
         """Returns the directory where commands begin (canonical absolute path), which may be gone
         by now."""
         own = self.opened.cwd if self.opened and self.opened.parent else self.place
-        return self.options.get("cwd", own)
+        return self.conversation.cwd or own
 
     @property
     def agent(self) -> str:

@@ -70,14 +70,15 @@ async def facts(ctx: FactContext, command: str, env: Mapping[str, str]) -> Gathe
         raise ToolError(
             "command contains a NUL or half a character (a surrogate), which no shell accepts."
         )
-    resources = await asyncio.to_thread(_look, ctx.root, ctx.cwd, command, env, Aliases(env))
+    cwd = ctx.cwd
+    resources = await asyncio.to_thread(_look, ctx.root, cwd, command, env, Aliases(env))
     if not resources:
         raise ToolError("command is empty; write a command.")
     by_git = [found.subject for found in resources if found.subject.startswith(_NAMED)]
     title = " ".join([f"Run {shortened(command, LINE)}", *by_git])
     plain = visible(command).strip()
     brief = "\n" not in plain and len(plain) <= LINE and len(title) <= TITLE
-    facts = Facts(resources=tuple(resources), cwd=ctx.cwd, title=title)
+    facts = Facts(resources=tuple(resources), cwd=cwd, title=title)
     return previewed(facts, "" if brief else "\n\n".join([command, *by_git]), code=True)
 
 

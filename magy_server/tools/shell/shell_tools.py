@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -172,9 +173,12 @@ async def _confined(sandbox: Sandbox, root: str, network: bool | None) -> Confin
 async def _opened(processes: Processes, ctx: ToolContext, command: str) -> Command:
     """Behind its gate, and recorded."""
     facts = ctx.facts
-    running = await processes.open(
-        command, facts.cwd or ctx.root, ctx.session, ctx.call, ctx.root, facts.confined
-    )
+    where = facts.cwd or ctx.root
+    if where != ctx.root and os.path.realpath(where) != where:  # since the call was judged
+        raise ToolError(
+            f"The command was not started: {where} leads elsewhere by now. Call switch_workspace."
+        )
+    running = await processes.open(command, where, ctx.session, ctx.call, ctx.root, facts.confined)
     try:
         await ctx.started(Evidence(group=running.group))
     except BaseException:
