@@ -69,6 +69,7 @@ from magy_server.tools.shell.piped_programs import PipedPrograms
 from magy_server.tools.shell.process_groups import end_group
 from magy_server.tools.shell.processes import Processes
 from magy_server.tools.tool_schemas import SCHEMAS
+from magy_server.tools.web import github_tool
 
 if TYPE_CHECKING:  # most people have none
     from magy_server.plugins.loading import Plugins
@@ -239,6 +240,7 @@ def _hidden(
     asked = [(root, projects.settings(root).redact) for root in (None, *roots)]
     patterns = [pattern for _, one in asked for pattern in one.patterns]
     found = [value for root, one in asked for value in secret_files.values(one.files, root)]
+    found += [os.environ.get(name, "") for name in github_tool.VARIABLES]
     for root in (None, *roots):
         found += [value for one in projects.servers(root).values() for value in hidden(one)]
     return names, Secrets([*keys, *found], patterns), Secrets(found, patterns)

@@ -43,6 +43,8 @@ _FILES = ("read", "write")
 _WIDER: Mapping[str, str] = {"write": "edit", "git": "bash", "http": "net", "github": "net"}
 """Where the rules are for what a key's own do not say: who says nothing about whole files means
 them when files are changed, git's commands when tools run them, and the network."""
+_ANY_CASE = ("github",)
+"""The keys whose servers take capitals and small letters of a name for the same."""
 _UNMATCHED = Decision(action="ask", rule="nothing matches: ask")
 
 
@@ -357,16 +359,19 @@ def _exact(source: Ruleset, name: str, key: str) -> tuple[Rule, ...]:
 def _says(source: Ruleset, key: str, resource: Resource) -> list[Decision]:
     """Returns what one source says about one resource: one decision, or none."""
     for name, rules in _chain(source, key):
-        matching = [rule for rule in rules if _applies(rule, resource)]
+        matching = [rule for rule in rules if _applies(rule, resource, key)]
         if matching:
             decision = _decision(source, name, _chosen(matching, resource))
             return [] if source.narrows and decision.action == "allow" else [decision]
     return []
 
 
-def _applies(rule: Rule, resource: Resource) -> bool:
+def _applies(rule: Rule, resource: Resource, key: str) -> bool:
     if resource.opaque and rule.action == "allow":
         return rule.bare
+    if resource.kind == "net" and (rule.action != "allow" or key in _ANY_CASE):
+        # Servers may tell letters apart or not; what is forbidden is so in any case.
+        return matches_command(rule.pattern.casefold(), resource.subject.casefold())
     return _matches(rule.pattern, rule.action, resource)
 
 

@@ -345,3 +345,18 @@ def test_tools_that_look_at_git_follow_the_rules_for_commands_but_for_their_own(
     assert decide(look, "git", "read", [], [command]).action == "allow"
     seen = Grant(id="2", key="git", pattern="git diff *", scope="session")
     assert decide(look, "bash", "exec", [], [seen]).action == "ask"
+
+
+@pytest.mark.parametrize(
+    ("key", "action", "outcome"),
+    [("net", "deny", "deny"), ("http", "deny", "deny"), ("github", "deny", "deny"),
+     ("net", "allow", "ask"), ("http", "allow", "ask"), ("github", "allow", "allow")],
+)  # fmt: skip
+def test_what_is_forbidden_on_a_server_is_so_in_any_case(
+    key: str, action: Action, outcome: str
+) -> None:
+    """What is allowed is so only where the server is known not to tell letters apart."""
+    rules = (Rule(pattern="https://a.org/Shop*", action=action), Rule(pattern="*", action="ask"))
+    source = Ruleset(source="example", keys={key: rules})
+    touched = Facts(resources=(Resource(kind="net", subject="https://a.org/shop"),))
+    assert decide(touched, key, "net", [source]).action == outcome

@@ -103,7 +103,8 @@ async def test_a_request_is_shown_asked_about_and_sent(root: Path, state: Path) 
 
 @pytest.mark.req("A096")
 async def test_what_cannot_be_sent_and_what_an_api_refuses_is_said(root: Path, state: Path) -> None:
-    settings = {"permission": {"http": "allow"}, "tools": {"http_hosts": ["127.0.0.1"]}}
+    rules = {"*": "allow", "http://*/new": "deny"}
+    settings = {"permission": {"http": rules}, "tools": {"http_hosts": ["127.0.0.1"]}}
     async with Api() as api, at_work(root, state, **settings) as (one, server):
         api.json("/gone", {"error": "no such thing"}, 404)
         api.json("/new", {"new": True})
@@ -119,18 +120,25 @@ async def test_what_cannot_be_sent_and_what_an_api_refuses_is_said(root: Path, s
             made("http_request", 7, method="GET", url="http://localhost:1/"),
             made("http_request", 8, method="GET", url="http://169.254.169.254/latest"),
             made("http_request", 9, method="BREW", url=url),
+            made("http_request", 10, method="GET", url=api.url("/NEW")),
+            made("http_request", 11, method="GET", url=url, headers={"A": " k3y"}),
+            made("http_request", 12, method="GET", url=url, headers={"A": "k3y\x0b"}),
         )
         server.reply(text("Over."))
         await answered(one)
         said = results(server)
         assert "404 " in said["c1"] and "no such thing" in said["c1"]
-        assert "[the redirect was not followed]" in said["c2"]
-        assert '{"new": true}' in said["c3"]
+        for call in ("c2", "c3"):
+            assert "307 " in said[call] and "location: /new" in said[call]
+            assert "[the redirect was not followed" in said[call] and "true" not in said[call]
+        assert "Not allowed" in said["c10"]
+        for call in ("c11", "c12"):
+            assert "The header 'A' cannot be sent" in said[call] and "k3y" not in said[call]
         assert "Magy sets the header Host itself" in said["c4"]
         assert "one line" in said["c5"] and "A GET request has no body" in said["c6"]
         assert "localhost is none of the hosts" in said["c7"]
         assert "never fetches" in said["c8"] and "method: " in said["c9"]
-        assert [request.method for request in api.seen] == ["DELETE", "GET"]
+        assert [request.method for request in api.seen] == ["DELETE"]
 
 
 ISSUE = {"number": 7, "title": "It breaks", "state": "open", "user": {"login": "ann"},
@@ -237,3 +245,140 @@ async def test_what_is_written_to_github_is_asked_about_each_time_unless_it_is_a
             await one.respond(question["interactionId"], allow=False)
             await one.end()
             assert "refused" in results(server)["c1"] and not api.seen
+
+
+async def test_a_header_that_cannot_be_sent_is_not_asked_about(root: Path, state: Path) -> None:
+    async with Api() as api, at_work(root, state) as (one, server):
+        headers = {"Authorization": "Bearer k3y "}
+        server.reply(made("http_request", 1, method="GET", url=api.url("/x"), headers=headers))
+        server.reply(text("Over."))
+        assert await answered(one) == []
+        assert "The header 'Authorization' cannot be sent" in results(server)["c1"]
+        assert not api.seen
+
+
+@asynccontextmanager
+async def reading_github(
+    root: Path, state: Path, api: Api, env: Mapping[str, str], *issues: int
+) -> AsyncIterator[tuple[Person, dict[str, str]]]:
+    """A model reads these issues (0: their list); what it is told of issue 7 is at `c7`."""
+    settings = {"tools": {"github_url": api.url("")}, "permission": {"github": "allow"}}
+    async with at_work(root, state, env, **settings) as (one, server):
+        reads = [
+            made("github", nr, repo="ann/shop", action="read_issue" if nr else "list_issues",
+                 number=nr) for nr in issues
+        ]  # fmt: skip
+        server.reply(*reads)
+        server.reply(text("Over."))
+        await answered(one)
+        yield one, results(server)
+
+
+async def test_a_token_that_the_api_repeats_reaches_nobody(root: Path, state: Path) -> None:
+    """Nor one that Magy did not know before: the program gh gives it."""
+
+    async def repeats(request: Request, exchange: Exchange) -> None:
+        said = f"I do not like {request.headers['authorization']}"
+        answer = json.dumps({"message": said, "errors": [said]}).encode()
+        await exchange.send(422, answer, "application/json")
+
+    gh = state / "bin" / "gh"
+    gh.parent.mkdir(parents=True)
+    gh.write_text(f"#!/bin/sh\necho {TOKEN}\n")
+    gh.chmod(0o755)
+    env = {**NONE, "PATH": f"{gh.parent}:/usr/bin:/bin"}
+    async with Api() as api:
+        api.answer(f"{REPO}/issues/7", repeats)
+        async with reading_github(root, state, api, env, 7) as (one, said):
+            assert "GitHub answered 422: I do not like Bearer [redacted]" in said["c7"]
+            assert TOKEN not in json.dumps([said, one.client.received])
+
+
+@pytest.mark.parametrize("between", ["\n", " ", "\u2013"])
+async def test_a_token_that_cannot_be_one_is_not_sent_and_not_repeated(
+    root: Path, state: Path, between: str
+) -> None:
+    async with Api() as api:
+        api.json(f"{REPO}/issues/7", ISSUE)
+        env = {**NONE, "GH_TOKEN": f"{TOKEN}{between}{TOKEN}"}
+        async with reading_github(root, state, api, env, 7) as (one, said):
+            assert "The token of GH_TOKEN has blanks, line breaks or other" in said["c7"]
+            assert TOKEN not in json.dumps([said, one.client.received])
+        assert not api.seen
+
+
+async def test_the_token_is_a_secret_wherever_it_stands(root: Path, state: Path) -> None:
+    (root / "notes.txt").write_text(f"My token is {TOKEN}.\n")
+    async with at_work(root, state, {**NONE, "GITHUB_TOKEN": TOKEN}) as (one, server):
+        server.reply(call("read_file", {"path": "notes.txt"}, id="c1"))
+        server.reply(text("Over."))
+        await one.turn("Go")
+        assert "My token is [redacted]." in results(server)["c1"]
+
+
+async def test_what_does_not_answer_as_github_does_is_said(root: Path, state: Path) -> None:
+    async def deep(request: Request, exchange: Exchange) -> None:
+        await exchange.send(200, b"[" * 100_000, "application/json")
+
+    async with Api() as api:
+        odd = ([1, 2], {**ISSUE, "user": "ann"}, {**ISSUE, "title": None}, [ISSUE])
+        for number, answer in enumerate(odd, 1):
+            api.json(f"{REPO}/issues/{number}", answer)
+            api.json(f"{REPO}/issues/{number}/comments", [])
+        api.json(f"{REPO}/issues", {"a": 1})
+        api.answer(f"{REPO}/issues/5", deep)
+        api.json(f"{REPO}/issues/6", ISSUE)
+        api.json(f"{REPO}/issues/6/comments", {"message": "no list"})
+        async with reading_github(root, state, api, NONE, *range(7)) as (_, said):
+            for number in (0, 1, 2, 3, 4, 6):
+                assert "did not answer as GitHub's API does" in said[f"c{number}"], number
+            assert "answered 200, and not with JSON" in said["c5"]
+            assert "inside Magy" not in str(said)
+
+
+async def test_a_repository_that_moved_is_not_followed(root: Path, state: Path) -> None:
+    """The rules were asked about the name that it had."""
+    async with Api() as api:
+        moved = {"message": "Moved Permanently"}
+        api.json(f"{REPO}/issues/7", moved, 301, location="/repositories/9/issues/7")
+        api.json("/repositories/9/issues/7", ISSUE)
+        async with reading_github(root, state, api, NONE, 7) as (_, said):
+            assert "renamed or moved" in said["c7"] and "Always." not in said["c7"]
+        assert [one.path for one in api.seen] == [f"{REPO}/issues/7"]
+
+
+async def test_nobody_is_shown_what_a_title_tells_the_terminal(root: Path, state: Path) -> None:
+    async with Api() as api:
+        title = "It \x1b]0;pwned\x07\x1b[2Jbreaks\u202e evil"
+        api.json(f"{REPO}/issues/7", {**ISSUE, "title": title, "body": "One\r\ntwo\x1b[2J"})
+        api.json(f"{REPO}/issues/7/comments", [])
+        async with reading_github(root, state, api, NONE, 7) as (one, said):
+            assert "#7 It breaks<U+202E> evil (open" in said["c7"] and "One\ntwo\n" in said["c7"]
+            shown = json.dumps(one.client.received, ensure_ascii=False)
+            assert "\u202e" not in shown and "\\u001b" not in shown
+
+
+async def test_rules_know_a_repository_in_any_case(root: Path, state: Path) -> None:
+    """GitHub does not tell ACME/Secret from acme/secret."""
+    async with Api() as api:
+        for path in ("ACME/Secret/issues", "Acme/Shop/issues"):
+            api.json(f"/repos/{path}", [])
+        rules = {
+            f"{api.url('')}/repos/acme/secret": "deny",
+            "comment Acme/shop": "deny",
+        }
+        settings = {"tools": {"github_url": api.url("")}, "permission": {"github": rules}}
+        async with at_work(root, state, {"GH_TOKEN": TOKEN}, **settings) as (one, server):
+            server.reply(
+                made("github", 1, repo="Acme/Shop", action="list_issues"),
+                made("github", 2, repo="ACME/Secret", action="list_issues"),
+                made("github", 3, repo="aCme/SHOP", action="comment", number=1, body="Yes."),
+                made("github", 4, repo="ACME/Secret.git", action="list_issues"),
+            )
+            server.reply(text("Over."))
+            assert await answered(one) == ["GitHub: list issues in Acme/Shop"]
+            said = results(server)
+        assert "There are no such issues" in said["c1"]
+        assert "Not allowed" in said["c2"] and "Not allowed" in said["c3"]
+        assert "without .git" in said["c4"]
+        assert [one.path for one in api.seen] == ["/repos/Acme/Shop/issues"]

@@ -58,3 +58,15 @@ async def test_a_script_in_bash_is_judged_command_by_command(root: Path, state: 
         assert "rm *" in said["c2"] and "two" not in said["c2"].splitlines()
         assert "language: " in said["c3"]
     assert (root / "app.py").exists()
+
+
+async def test_what_is_said_of_a_slow_script_names_its_own_tool(root: Path, state: Path) -> None:
+    async with at_work(root, state, permission={"bash": "allow"}) as (one, server):
+        server.reply(made("code_action", 1, language="bash", code="sleep 60", timeout=0.3))
+        server.reply(made("code_action", 2, language="bash", code="sleep 60 & echo on"))
+        server.reply(text("Over."))
+        await one.turn("Go")
+        said = results(server)
+        assert "call code_action with a longer timeout" in said["c1"]
+        assert "or use bash with background=true" in said["c1"]
+        assert "Use bash with background=true for" in said["c2"]

@@ -65,12 +65,15 @@ class _Shell:
         confined = await _confined(self._processes.sandbox, ctx.root, network)
         return facts.model_copy(update={"confined": confined}), blobs
 
-    async def run(self, ctx: ToolContext, command: str, timeout: float, background: bool) -> Result:
+    async def run(
+        self, ctx: ToolContext, command: str, timeout: float, background: bool, *, asked: str = ""
+    ) -> Result:
+        """`asked`: the tool that was called, if it is not bash."""
         processes = self._processes
         if background:
             processes.check_room(ctx.session)
             return _in_background(processes, ctx, await _opened(processes, ctx, command))
-        limit = Limit(timeout, usual=timeout == self.usual)
+        limit = Limit(timeout, timeout == self.usual, asked)
         if only_reads(ctx.facts):
             return await _in_foreground(ctx, await _opened(processes, ctx, command), limit)
         async with self._trees.around(ctx.root, ctx.editor, ctx.changing) as around:
@@ -138,8 +141,9 @@ def _code_action(shell: _Shell) -> Tool:
     ) -> Result:
         """Run a script in Python or bash and get what it prints: for work that would take many
         calls, such as looking through files and counting. It runs as bash runs commands: in the
-        workspace root, in the same sandbox, by the same rules."""
-        return await shell.run(ctx, _running(language, code), timeout, False)
+        same directory, in the same sandbox, by the same rules."""
+        command = _running(language, code)
+        return await shell.run(ctx, command, timeout, False, asked="code_action")
 
     return code_action
 
@@ -219,10 +223,16 @@ def _in_background(processes: Processes, ctx: ToolContext, running: Command) -> 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`usual`: nobody asked for another."""
+    """`usual`: nobody asked for another. `tool`: whose it is, if not that of bash."""
 
     seconds: float
     usual: bool
+    tool: str = ""
+
+    @property
+    def background(self) -> str:
+        """What has a command run on."""
+        return "bash with background=true" if self.tool else "background=true"
 
 
 async def _in_foreground(ctx: ToolContext, running: Command, limit: Limit) -> Result:
@@ -244,8 +254,8 @@ async def _ended(ctx: ToolContext, running: Command, limit: Limit, late: bool) -
             "started"
         )
         advice = (
-            "\n[This is its output until then. For more time call bash with a longer timeout (up "
-            "to 600), or with background=true.]"
+            f"\n[This is its output until then. For more time call {limit.tool or 'bash'} with a "
+            f"longer timeout (up to 600), or use {limit.background}.]"
         )
     elif running.sandboxed.ended:
         status = f"ended by the sandbox: {running.sandboxed.ended}"
@@ -254,8 +264,8 @@ async def _ended(ctx: ToolContext, running: Command, limit: Limit, late: bool) -
     if running.left:
         what = "1 process" if running.left == 1 else f"{running.left} processes"
         advice += (
-            f"\n[The command left {what} running; Magy stopped that, too. Use background=true for "
-            "what must keep running.]"
+            f"\n[The command left {what} running; Magy stopped that, too. Use {limit.background} "
+            "for what must keep running.]"
         )
     if refused := running.sandboxed.refused:
         advice += (

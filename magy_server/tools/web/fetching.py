@@ -1,6 +1,8 @@
 """This module speaks HTTP: it finds the address that a URL leads to, sends one request, and takes a
 bounded look at the answer.
 
+No redirect is followed: a call was judged for its URL, and where that leads is another one.
+
 A name is resolved once; what it leads to is checked, and the connection is made to that very
 address, so that a name which changes its mind (DNS rebinding) gains nothing. TLS certificates are
 checked against the name. Names are not looked up before a person allowed the call: a look-up tells
@@ -26,6 +28,7 @@ from typing import TYPE_CHECKING
 from magy_server import __version__
 from magy_server.core.errors import ToolError
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 from magy_server.tools.web.urls import Target, target, zone
 
 if TYPE_CHECKING:
@@ -33,9 +36,8 @@ if TYPE_CHECKING:
 
 MOST = 10_000_000
 """Bytes that are read of an answer, and the most that they are unpacked to."""
-REDIRECTS = 5
 TOTAL_TIME = 60.0
-"""The seconds for everything, redirects included."""
+"""The seconds for everything."""
 CONNECT_TIME = 10.0
 SILENCE = 20.0
 """A server may be silent for so many seconds."""
@@ -50,6 +52,9 @@ _HEADERS = {
     "accept-language": "en,*;q=0.5",
     "accept-encoding": "gzip, deflate",
 }
+_REDIRECTS = (301, 302, 303, 307, 308)
+_NAME = regex(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VALUE = regex(r"(?:[!-~](?:[ -~\t]*[!-~])?)?")
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """async (name, port) -> its addresses as text. Raises OSError."""
 
@@ -63,10 +68,20 @@ async def look_up(name: str, port: int) -> Sequence[str]:
     return list(dict.fromkeys(str(address[4][0]) for address in found))
 
 
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Raises ToolError for one that cannot be sent, which names it and says nothing of its value:
+    that may be a secret."""
+    for name, value in headers.items():
+        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+            raise ToolError(
+                f"The header {name[:100]!a} cannot be sent: use plain ASCII, one line, no blanks "
+                "at its ends."
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request besides its URL. Redirects of methods that may change something are not
-    followed."""
+    """A request besides its URL."""
 
     method: str = "GET"
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -75,7 +90,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What is at `url`, after redirects. `kind` is the media type in small letters, "" when the
+    """What is at `url`. `kind` is the media type in small letters, "" when the
     server named none; `size` the announced one in bytes. Of a kind that `wanted` does not want
     there is no `body`. `cut`: there is more than `MOST` bytes."""
 
@@ -88,6 +103,12 @@ class Fetched:
     body: bytes
     cut: bool
     headers: Sequence[tuple[str, str]] = ()
+
+    @property
+    def location(self) -> str:
+        """Where a redirect leads, as the server wrote it; "" if this is none."""
+        named = (value for name, value in self.headers if name.lower() == "location")
+        return next(named, "") if self.status in _REDIRECTS else ""
 
 
 class Web:
@@ -102,9 +123,12 @@ class Web:
         """`private`: it is allowed that this leads to a private network or this machine; for what
         the URL itself shows to be there, it need not be said.
 
-        Raises ToolError: also for a redirect to another server, naming it.
+        Raises ToolError: also for a redirect, naming where it leads.
         """
-        return await self.send(url, Asked(), private=private, wanted=wanted)
+        fetched = await self.send(url, Asked(), private=private, wanted=wanted)
+        if fetched.location:
+            raise ToolError(await asyncio.to_thread(_leads_on, fetched))
+        return fetched
 
     async def send(
         self,
@@ -114,13 +138,14 @@ class Web:
         private: bool,
         wanted: Callable[[str], bool] = lambda kind: True,
     ) -> Fetched:
-        """Sends any request; the rest is as with `get`."""
+        """Sends any request, and returns what this very URL answers; the rest is as with `get`."""
         import httpx2
 
+        check_headers(asked.headers)
         try:
             async with asyncio.timeout(TOTAL_TIME):
                 at = await asyncio.to_thread(target, url)
-                return await self._follow(at, asked, private, wanted)
+                return await self._once(at, asked, private, wanted)
         except TimeoutError:
             raise ToolError(f"{url} did not answer completely in {TOTAL_TIME:.0f} s.") from None
         except httpx2.TimeoutException as error:
@@ -133,26 +158,23 @@ class Web:
             ) from None
         except httpx2.ProxyError as error:
             raise ToolError(f"{url}: the proxy refuses: {error}. Tell the user.") from None
+        except httpx2.LocalProtocolError:  # which repeats what could not be sent
+            raise ToolError(f"{url} cannot be asked for that way: it is not HTTP.") from None
         except httpx2.HTTPError as error:
             why = str(error) or type(error).__name__
             raise ToolError(f"{url} could not be fetched: {why[:300]}.") from None
 
-    async def _follow(
-        self, start: Target, asked: Asked, private: bool, wanted: Callable[[str], bool]
+    async def _once(
+        self, at: Target, asked: Asked, private: bool, wanted: Callable[[str], bool]
     ) -> Fetched:
-        at = start
         proxy = await asyncio.to_thread(_proxy, at)
         addresses = await self._addresses(at, private, proxied=proxy is not None)
         async with await asyncio.to_thread(_client, proxy) as client:
-            for _ in range(REDIRECTS + 1):
-                response = await _send(client, at, asked, () if proxy else addresses)
-                try:
-                    if not _leads_on(asked, response):
-                        return await _fetched(at, response, wanted)
-                    at = await asyncio.to_thread(_redirected, at, response.headers["location"])
-                finally:
-                    await response.aclose()
-        raise ToolError(f"{start.url} redirects more than {REDIRECTS} times; Magy gave up.")
+            response = await _send(client, at, asked, () if proxy else addresses)
+            try:
+                return await _fetched(at, response, wanted)
+            finally:
+                await response.aclose()
 
     async def _addresses(self, at: Target, private: bool, *, proxied: bool) -> list[str]:
         """The addresses of the host, all of them checked. With a proxy a name need not resolve."""
@@ -206,12 +228,6 @@ def _client(proxy: str | None) -> AsyncClient:
     )  # fmt: skip
 
 
-def _leads_on(asked: Asked, response: Response) -> bool:
-    codes = (301, 302, 303, 307, 308)
-    moved = "location" in response.headers and response.status_code in codes
-    return moved and asked.method in ("GET", "HEAD")
-
-
 async def _send(
     client: AsyncClient, at: Target, asked: Asked, addresses: Sequence[str]
 ) -> Response:
@@ -236,22 +252,18 @@ async def _send(
     raise refused
 
 
-def _redirected(at: Target, location: str) -> Target:
-    """Raises ToolError when that is another server."""
+def _leads_on(fetched: Fetched) -> str:
+    """What is said of a redirect. Imports httpx2: not for the event loop."""
     import httpx2
 
     try:
-        new = target(str(httpx2.URL(at.url).join(location)))
+        new = target(str(httpx2.URL(fetched.url).join(fetched.location)))
     except (httpx2.InvalidURL, ToolError) as error:
-        raise ToolError(
-            f"{at.url} redirects to an address that cannot be fetched. {error}"
-        ) from None
-    if not at.same_place(new):
-        raise ToolError(
-            f"{at.url} redirects to another server: {new.url}\nNothing was fetched from there. "
-            "Call again with that URL if it is what you want."
-        )
-    return new
+        return f"{fetched.url} redirects to an address that cannot be fetched. {error}"
+    return (
+        f"{fetched.url} redirects to {new.url}\nNothing was fetched from there. Call again with "
+        "that URL if it is what you want."
+    )
 
 
 async def _fetched(at: Target, response: Response, wanted: Callable[[str], bool]) -> Fetched:

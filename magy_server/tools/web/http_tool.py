@@ -13,10 +13,16 @@ from magy_server.core.errors import ToolError
 from magy_server.core.prompting.framing import framed
 from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, previewed
 from magy_server.core.values import Facts, Resource
-from magy_server.regex import regex
 from magy_server.tools.shipped import tool
 from magy_server.tools.web import decoding
-from magy_server.tools.web.fetching import Asked, Fetched, Resolver, Web, look_up
+from magy_server.tools.web.fetching import (
+    Asked,
+    Fetched,
+    Resolver,
+    Web,
+    check_headers,
+    look_up,
+)
 from magy_server.tools.web.urls import Target, target
 
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
@@ -27,7 +33,6 @@ HEADERS = 4_000
 LONGEST = 1_000_000
 """Characters of a body that is sent."""
 _ONLY_LOOKS = ("GET", "HEAD", "OPTIONS")
-_NAME = regex(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _OURS = frozenset({
     "host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer",
     "expect", "proxy-authorization", "accept-encoding",
@@ -74,7 +79,7 @@ def http_tool(hosts: Sequence[str], resolve: Resolver = look_up) -> Tool:
         ] = False,
     ) -> Result:  # fmt: skip
         """Send an HTTP request to an API, and get status, headers and body as they are. Read pages
-        with web_fetch instead. Redirects are followed for GET and HEAD, on the same server. Put no
+        with web_fetch instead. Redirects are not followed: ask for the location yourself. Put no
         secrets into a request that the user did not name."""
         await ctx.started()
         asked = Asked(method, headers, body.encode("utf-8", "replace") if body else None)
@@ -96,9 +101,8 @@ def _check_host(meant: Target, hosts: Sequence[str]) -> None:
 
 def _check(method: str, headers: Mapping[str, str], body: str) -> None:
     """Raises ToolError for what cannot be sent."""
-    for name, value in headers.items():
-        if not _NAME.fullmatch(name) or set(value) & set("\r\n\0") or not value.isascii():
-            raise ToolError(f"The header {name[:100]!a} cannot be sent: use plain ASCII, one line.")
+    check_headers(headers)
+    for name in headers:
         if name.lower() in _OURS:
             raise ToolError(f"Magy sets the header {name} itself; leave it out.")
     if body and method in ("GET", "HEAD"):
@@ -116,8 +120,8 @@ async def _answer(fetched: Fetched) -> Result:
     notes = [f"[{len(text) - SHOWN:,} more characters]"] if len(text) > SHOWN else []
     if fetched.cut:
         notes.append(f"[only the first {len(fetched.body):,} bytes were read]")
-    if 300 <= fetched.status < 400 and any(name == "location" for name, _ in fetched.headers):
-        notes.append("[the redirect was not followed]")
+    if fetched.location:
+        notes.append("[the redirect was not followed; call again with the location if you want it]")
     said = f"{status}\n{headers}\n\n{text[:SHOWN] or '(no body)'}"
     shown = framed("web_page", f"{_CAUTION}\n\n{said}", url=fetched.url)
     return Result(

@@ -55,15 +55,6 @@ class Target:
     port: int
     zone: Zone
 
-    def same_place(self, other: Target) -> bool:
-        """Whether a redirect from here to `other` stays with the same server."""
-        if self.host != other.host:
-            return False
-        upgraded = (self.url[:5], self.port, other.url[:6], other.port)
-        return upgraded == ("http:", 80, "https:", 443) or (
-            (self.url.partition(":")[0], self.port) == (other.url.partition(":")[0], other.port)
-        )
-
 
 def target(text: str) -> Target:
     """Raises ToolError for what is no URL that could be fetched. Imports httpx2: not for the event
