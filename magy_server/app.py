@@ -241,6 +241,7 @@ def _hidden(
     patterns = [pattern for _, one in asked for pattern in one.patterns]
     found = [value for root, one in asked for value in secret_files.values(one.files, root)]
     found += [os.environ.get(name, "") for name in github_tool.VARIABLES]
+    found += secret_files.gh_tokens(os.environ)
     for root in (None, *roots):
         found += [value for one in projects.servers(root).values() for value in hidden(one)]
     return names, Secrets([*keys, *found], patterns), Secrets(found, patterns)

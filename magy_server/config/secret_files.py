@@ -4,7 +4,7 @@ knows what it must not show."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from magy_server.regex import regex
 from magy_server.regular_files import beginning
@@ -24,13 +24,27 @@ def values(files: Iterable[str], root: str | None) -> Iterator[str]:
             if root is None:
                 continue
             path = os.path.join(root, path)
-        try:
-            data = beginning(path, LARGEST)
-        except OSError:
-            continue
-        for line in (data or b"").decode("utf-8", "replace").splitlines():
-            if value := _value(line.strip()):
+        for line in _lines(path):
+            if value := _value(line):
                 yield value
+
+
+def gh_tokens(environ: Mapping[str, str]) -> Iterator[str]:
+    """Returns the tokens that the program `gh` keeps in its file; those in a keyring are not
+    there."""
+    config = environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    directory = environ.get("GH_CONFIG_DIR") or os.path.join(config, "gh")
+    for line in _lines(os.path.join(directory, "hosts.yml")):
+        if line.startswith("oauth_token:"):
+            yield _value(line)
+
+
+def _lines(path: str) -> Iterator[str]:
+    try:
+        data = beginning(path, LARGEST)
+    except OSError:
+        return
+    yield from map(str.strip, (data or b"").decode("utf-8", "replace").splitlines())
 
 
 def _value(line: str) -> str:

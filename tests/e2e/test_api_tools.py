@@ -308,12 +308,17 @@ async def test_a_token_that_cannot_be_one_is_not_sent_and_not_repeated(
 
 
 async def test_the_token_is_a_secret_wherever_it_stands(root: Path, state: Path) -> None:
-    (root / "notes.txt").write_text(f"My token is {TOKEN}.\n")
-    async with at_work(root, state, {**NONE, "GITHUB_TOKEN": TOKEN}) as (one, server):
+    other = TOKEN[::-1]
+    hosts = state / "gh" / "hosts.yml"
+    hosts.parent.mkdir(parents=True)
+    hosts.write_text(f"github.com:\n    user: Ann-Lee-1\n    oauth_token: {other}\n")
+    (root / "notes.txt").write_text(f"{TOKEN} and {other} are of Ann-Lee-1.\n")
+    env = {**NONE, "GITHUB_TOKEN": TOKEN, "GH_CONFIG_DIR": str(hosts.parent)}
+    async with at_work(root, state, env) as (one, server):
         server.reply(call("read_file", {"path": "notes.txt"}, id="c1"))
         server.reply(text("Over."))
         await one.turn("Go")
-        assert "My token is [redacted]." in results(server)["c1"]
+        assert "[redacted] and [redacted] are of Ann-Lee-1." in results(server)["c1"]
 
 
 async def test_what_does_not_answer_as_github_does_is_said(root: Path, state: Path) -> None:
