@@ -13,6 +13,7 @@
 
 ;;; Code:
 
+(require 'crm)
 (require 'magy-permission-words)
 
 (defun magy-permission--fill (question)
@@ -46,13 +47,24 @@ Return a string, or a vector of strings; an empty string is no value."
 NEEDED says that one of the choices must be chosen."
   (cond ((null choices) (read-string prompt default))
         ((magy--true (plist-get field :many))
-         (vconcat (mapcar (lambda (one) (cdr (assoc one choices)))
-                          (seq-filter (lambda (one) (assoc one choices))
-                                      (completing-read-multiple prompt choices nil t
-                                                                nil nil default)))))
+         (magy-form--several prompt choices (plist-get field :default)))
         (t (let ((chosen (completing-read prompt choices nil (if needed t 'confirm)
                                           nil nil default)))
              (or (cdr (assoc chosen choices)) "")))))
+
+(defun magy-form--several (prompt choices default)
+  "Ask with PROMPT for several of CHOICES, offering those of the vector DEFAULT.
+What stands between them is in none of them.  Return a vector of strings."
+  (let* ((free (lambda (mark)
+                 (not (seq-some (lambda (one) (string-search mark (car one))) choices))))
+         (between (or (seq-find free '("," ";" "|" "/")) ","))
+         (crm-separator (format "[ \t]*%s[ \t]*" (regexp-quote between)))
+         (offered (mapcar (lambda (one) (cons (string-trim (car one)) (cdr one))) choices))
+         (first (and (vectorp default)
+                     (mapconcat (lambda (one) (string-trim one)) default between)))
+         (prompt (if (equal between ",") prompt (format "[%s between them] %s" between prompt)))
+         (chosen (completing-read-multiple prompt offered nil t nil nil first)))
+    (vconcat (delq nil (mapcar (lambda (one) (cdr (assoc (string-trim one) offered))) chosen)))))
 
 (defun magy-form--choices (field)
   "Return what can be chosen for FIELD: a list of (SHOWN . VALUE), or nil."
@@ -60,7 +72,7 @@ NEEDED says that one of the choices must be chosen."
       '(("yes" . "yes") ("no" . "no"))
     (mapcar (lambda (choice)
               (let ((value (plist-get choice :value)) (name (plist-get choice :name)))
-                ;; Of several, commas stand between them.
+                ;; Of several, it is the value that is typed.
                 (cons (if (or (member name '(nil "")) (magy--true (plist-get field :many)))
                           value
                         (format "%s (%s)" value name))
@@ -70,8 +82,7 @@ NEEDED says that one of the choices must be chosen."
 (defun magy-form--default (field choices)
   "Return the default of FIELD, which has CHOICES, as a string, or nil."
   (let ((default (plist-get field :default)))
-    (cond ((vectorp default) (mapconcat #'identity default ","))
-          ((stringp default) (or (car (rassoc default choices)) default))
+    (cond ((stringp default) (or (car (rassoc default choices)) default))
           ((numberp default) (number-to-string default))
           ((equal "boolean" (plist-get field :type))
            (cond ((eq default t) "yes")

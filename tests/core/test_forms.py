@@ -130,6 +130,8 @@ def test_a_field_that_the_form_does_not_have_is_said() -> None:
         ("value", {"type": "string", "description": "Your PAT (ghp_...)"}),
         ("mypassword", {"type": "string"}),
         ("openaiKey", {"type": "string"}),
+        ("pass", {"type": "string"}),
+        ("connectionString", {"type": "string"}),
         ("passwort", {"type": "string"}),
         ("p\u0430ssword", {"type": "string"}),
         ("value", {"type": "string", "title": "Pass\u200bword"}),
@@ -154,6 +156,7 @@ def test_secrets_are_not_asked_for(name: str, about: dict[str, Any]) -> None:
         ("password", {"type": "boolean", "description": "Reset your password?"}),
         ("password_length", {"type": "integer", "description": "Of the password to make"}),
         ("secretary", {"type": "string"}),
+        ("pass_through", {"type": "string"}),
         ("name", {"type": "string", "description": "Enter the issue key (PROJ-12)"}),
     ],
 )
@@ -166,6 +169,8 @@ def test_other_words_of_the_kind_are(name: str, about: dict[str, Any]) -> None:
     [
         ("Please enter your GitHub password and API key", {"type": "string"}),
         ("Please enter the PIN of your card", {"type": "integer"}),
+        ("The number: the card number", {"type": "number"}),
+        ("We sent you a code: what is it?", {"type": "string"}),
         ("Your tok\u0435n, please", {"type": "string"}),
         ("It begins with ghp_", {"type": "string"}),
     ],

@@ -64,11 +64,12 @@ _PRIVATE = (
 _CODES = (
     r"one time (?:codes?|pins?)|otp|totp|(?:mfa|2 ?fa|sms|security|verification|recovery|backup|"
     r"authentication|authenticator|login) codes?|(?:seed|recovery) phrases?|mnemonics?|pin codes?|"
-    r"cvv|cvc|card numbers?"
+    r"cvv|cvc|card numbers?|authenticator|sent you a (?:\w+ )?code"
 )
 _STRONG = (
     rf"{_PASSWORD}|api ?keys?|{_PRIVATE} ?keys?|{_CODES}|"
-    r"(?:access|bearer|auth|api|refresh|session|personal) ?tokens?|"
+    r"(?:access|bearer|auth|api|refresh|session|personal) ?tokens?|jwts?|passkeys?|"
+    r"log ?in (?:details|data)|connection strings?|"
     rf"{_SERVICES} (?:\w+ ){{0,3}}?(?:tokens?|keys?|pat|secrets?)"
 )
 """Where these words stand, a secret is meant."""
@@ -84,10 +85,11 @@ _TOLD = (
     r"(?:your|paste|enter|type(?! of)|insert|provide|supply|fill in|give|share|copy|tell|send|"
     r"submit|input|what is the)"
 )
-_INVITED = regex(rf"\b{_TOLD} (?:\w+ ){{0,4}}?(?:{_STRONG}|{_WEAK})\b")
+_INVITED = regex(rf"\b(?:{_TOLD} (?:\w+ ){{0,4}}?(?:{_STRONG}|{_WEAK})|{_CODES})\b")
 _MENTIONED = regex(rf"\b(?:{_STRONG})\b|{_ABROAD}")
 _NAMED = regex(
-    rf"\b(?:{_STRONG}|tokens?|pin|pat|secrets?|cookies?|bearer)\b|{_NO_OTHER}\bkeys?"
+    rf"\b(?:{_STRONG}|tokens?|pin|pat|secrets?|cookies?|bearer|pw|authorization)\b|"
+    rf"^auth$|\bpass$|{_NO_OTHER}\bkeys?"
     r"(?: (?:value|text|string|data|material|code))?$"
 )
 """What fields for secrets are called."""
@@ -133,7 +135,8 @@ def mentions_secret(text: str) -> bool:
 
 
 def invites_secret(text: str) -> bool:
-    """Whether what is said to the person tells them to give a secret: "paste your token"."""
+    """Whether what is said to the person tells them to give a secret ("paste your token"), or
+    speaks of one of those that numbers are."""
     return any(map(_INVITED.search, _prose(text)))
 
 

@@ -314,6 +314,18 @@ ANSWERS are typed, a character after the other; the last may be quit."
       (should (equal "allow" (plist-get params :outcome)))
       (should (equal '(:branch "release-7" :push "yes" :size "s") (plist-get params :content))))))
 
+(ert-deftest magy-form-takes-choices-with-commas-and-blanks ()
+  (let ((field (list :name "tags" :label "tags" :hint "any of 3" :type "string" :required :json-false
+                     :default ["a, b"] :many t
+                     :choices [(:value "a, b" :name "") (:value " d" :name "") (:value "c" :name "")]))
+        asked)
+    (cl-letf (((symbol-function 'completing-read-multiple)
+               (lambda (prompt _table &optional _predicate _match _initial _hist default)
+                 (setq asked (cons prompt default))
+                 (split-string "a, b; d" crm-separator t))))
+      (should (equal ["a, b" " d"] (magy-form--read field ""))))
+    (should (equal '("[; between them] tags (any of 3, may be left out): " . "a, b") asked))))
+
 (ert-deftest magy-form-is-refused-without-a-reason ()
   (magy-test-with (magy-test-asking-for magy-test-form)
     (magy-prompt "go")
