@@ -41,6 +41,9 @@ SUPERVISORS = {
     ("magy_server/jsonrpc/outbox.py", "settle"),
     ("magy_server/mcp/connection.py", "_supervised"),
     ("magy_server/plugins/loading.py", "run"),
+    ("magy_server/plugins/installed.py", "installed"),
+    ("magy_server/plugins/supervising.py", "_said"),
+    ("magy_server/plugins/supervising.py", "_stoppable"),
 }
 """(file, function): where one session, tool call or request is kept from taking others with it."""
 

@@ -22,6 +22,7 @@ from magy_server.core.prompt import schema
 from magy_server.core.state.state import State, question_id
 from magy_server.core.state.turn import CallState
 from magy_server.core.text.secrets import Secrets, Sieve
+from magy_server.core.text.surrogates import whole
 from magy_server.core.tool import Proposal, Selection, Team
 from magy_server.core.values import Action, Embedded, Evidence, Facts, Form, Hash
 from magy_server.engine.feature_ports import Features
@@ -135,7 +136,7 @@ class RunContext(LookContext):
         return self._law.may_read(within or self.root, path)
 
     def emit(self, text: str) -> None:
-        if text := self._sieve(text):
+        if text := self._sieve(whole(text)):
             self._live.stream_delta("output", self.call, text)
 
     async def ask(self, form: Form) -> Answered | None:

@@ -7,21 +7,27 @@ switched on is what runs.
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import importlib.util
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
+from importlib.machinery import PathFinder
+from pathlib import PurePosixPath
 
 from magy_server.core.errors import InvalidConfig
+from magy_server.core.text.surrogates import whole
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
+from magy_server.regular_files import beginning
 
 GROUP = "magy.plugins"
 NAME = regex(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 LONGEST = 32
 """Characters of a name."""
+_VALUE = regex(r"\w+(?:\.\w+)*(?::\w+(?:\.\w+)*)?")
 LARGEST = 64 << 20
 """Bytes of all files of one package."""
 _UNSTABLE = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
@@ -51,12 +57,19 @@ class Installed:
 def installed() -> tuple[Mapping[str, Installed], tuple[str, ...]]:
     """The plugins by name, and what is wrong with others, in sentences."""
     found: dict[str, Installed] = {}
-    problems = []
-    for distribution in _offering():
-        for point in distribution.entry_points:
-            if point.group != GROUP:
-                continue
-            one = _read(distribution, point)
+    problems, seen = [], set[str]()
+    for distribution in metadata.distributions():
+        try:
+            offered = _offered(distribution, seen)
+        except Exception as error:
+            where = getattr(distribution, "_path", "a package")
+            problems.append(
+                f"{where} is installed in a way that cannot be read, so no plugin of it is used: "
+                f"{type(error).__name__}: {error!s:.500}. Its author must change entry_points.txt "
+                "or METADATA; uninstall it, or install it again."
+            )
+            continue
+        for one in offered:
             if len(one.name) > LONGEST or not NAME.fullmatch(one.name):
                 problems.append(
                     f"{one.title}: a plugin's name has small letters, digits and single "
@@ -69,33 +82,37 @@ def installed() -> tuple[Mapping[str, Installed], tuple[str, ...]]:
                 )
             else:
                 found[one.name] = one
-    return dict(sorted(found.items())), tuple(problems)
+    return dict(sorted(found.items())), tuple(map(whole, problems))
 
 
-def _offering() -> Iterator[metadata.Distribution]:
-    """The packages that offer a plugin. Of one that is installed twice, the one that Python would
-    import."""
-    seen = set()
-    for distribution in metadata.distributions():
-        text = distribution.read_text("entry_points.txt")
-        if not text or GROUP not in text:
-            continue
-        name = str(distribution.metadata["Name"]).lower().replace("_", "-")
-        if name not in seen:
-            seen.add(name)
-            yield distribution
+def _offered(distribution: metadata.Distribution, seen: set[str]) -> list[Installed]:
+    """The plugins of a package. Of one that is installed twice, the one that Python would import:
+    `seen` are the packages before. May raise anything, if files are not as they must be."""
+    text = distribution.read_text("entry_points.txt")
+    if not text or GROUP not in text:
+        return []
+    package = distribution.metadata["Name"]
+    if not package:
+        raise ValueError("METADATA has no Name")
+    name = package.lower().replace("_", "-")
+    if name in seen:
+        return []
+    seen.add(name)
+    return [_read(distribution, one) for one in distribution.entry_points if one.group == GROUP]
 
 
 def _read(distribution: metadata.Distribution, point: metadata.EntryPoint) -> Installed:
+    if not _VALUE.fullmatch(point.value):
+        raise ValueError(f"the entry point {point.name!r} is {point.value!r}, not module:attribute")
     about = distribution.metadata
     return Installed(
         name=point.name,
         package=about["Name"],
-        version=distribution.version,
+        version=str(about["Version"] or "?"),
         value=point.value,
         about=about["Summary"] or "",
         editable=_is_editable(distribution),
-        skills=_skills(point.module),
+        skills=_skills(point.value.partition(":")[0]),
     )
 
 
@@ -121,29 +138,85 @@ def _skills(module: str) -> str:
 
 
 def files_hash(plugin: Installed) -> str:
-    """SHA-256 over names and contents of all files that were installed with the plugin's package.
-    Raises InvalidConfig."""
-    files = metadata.distribution(plugin.package).files
-    if files is None:
+    """SHA-256 over names and contents of all files that were installed with the plugin's package,
+    and of all others that lie in its directories. Raises InvalidConfig."""
+    files = _files(plugin)
+    _check_origin(plugin, files.values())
+    total, left = hashlib.sha256(plugin.value.encode()), LARGEST
+    for file, place in sorted(files.items()):
+        try:
+            data = beginning(place, left)
+        except (OSError, ValueError) as error:
+            raise InvalidConfig(
+                f"{plugin.title}: {file} cannot be read ({error}). Install {plugin.package} again."
+            ) from None
+        if data is None:
+            raise InvalidConfig(f"{plugin.title}: {file} is no regular file. Remove it.")
+        left -= len(data)
+        if left < 0:
+            raise InvalidConfig(f"{plugin.title} has more than {LARGEST >> 20} MB of files.")
+        name = os.fsencode(file)
+        total.update(len(name).to_bytes(4, "big") + name + len(data).to_bytes(8, "big") + data)
+    return total.hexdigest()
+
+
+def _check_origin(plugin: Installed, files: Iterable[str]) -> None:
+    """What Python would import must be what is hashed. Raises InvalidConfig."""
+    top = plugin.value.partition(":")[0].partition(".")[0]
+    spec = PathFinder.find_spec(top)
+    if not spec or not spec.origin:  # a namespace, which has no code
+        return
+    if os.path.realpath(spec.origin) not in map(os.path.realpath, files):
+        raise InvalidConfig(
+            f"{plugin.title} cannot be used: its module {top} is {spec.origin}, which is no file "
+            f"of {plugin.package}. Remove what does not belong there."
+        )
+
+
+def _files(plugin: Installed) -> dict[PurePosixPath, str]:
+    """What is hashed, by the path below where packages are installed: absolute paths. Raises
+    InvalidConfig."""
+    try:
+        distribution = metadata.distribution(plugin.package)
+        listed = distribution.files
+    except (OSError, ValueError, csv.Error, metadata.PackageNotFoundError) as error:
+        raise InvalidConfig(
+            f"{plugin.title} cannot be pinned: the list of its files (RECORD) cannot be read "
+            f"({error}). Install {plugin.package} again."
+        ) from None
+    if listed is None:
         raise InvalidConfig(
             f"{plugin.title} cannot be pinned: it has no list of its files (RECORD). Install "
             f"{plugin.package} with pip, or a program like it."
         )
-    total, left = hashlib.sha256(plugin.value.encode()), LARGEST
-    for file in sorted(files):
-        if file.name in _UNSTABLE or file.suffix == ".pyc":
-            continue
-        try:
-            with open(str(file.locate()), "rb") as opened:
-                data = opened.read(left + 1)
-        except OSError as error:
-            raise InvalidConfig(
-                f"{plugin.title}: {file} cannot be read ({error.strerror}). Install "
-                f"{plugin.package} again."
-            ) from None
-        left -= len(data)
-        if left < 0:
-            raise InvalidConfig(f"{plugin.title} has more than {LARGEST >> 20} MB of files.")
-        name = str(file).encode()
-        total.update(len(name).to_bytes(4, "big") + name + len(data).to_bytes(8, "big") + data)
-    return total.hexdigest()
+    base = str(distribution.locate_file(""))
+    names = {PurePosixPath(file) for file in listed if file.name not in _UNSTABLE}
+    names = {name for name in names if not _is_cached(name)}
+    for folder in {name.parent for name in names}:
+        if folder.parts and not _is_shared(folder):
+            names.update(_below(plugin, base, folder))
+    return {name: os.path.join(base, name) for name in names}
+
+
+def _is_shared(folder: PurePosixPath) -> bool:
+    """Whether others write there, too: outside of where packages are, or in what is known of
+    one."""
+    return folder.is_absolute() or ".." in folder.parts or folder.parts[0].endswith(".dist-info")
+
+
+def _below(plugin: Installed, base: str, folder: PurePosixPath) -> Iterator[PurePosixPath]:
+    """The files of a directory, and of those in it: Python would import them, too."""
+    for place, folders, files in os.walk(os.path.join(base, folder)):
+        here = PurePosixPath(os.path.relpath(place, base))
+        for name in folders:
+            if os.path.islink(os.path.join(place, name)):
+                raise InvalidConfig(
+                    f"{plugin.title} cannot be pinned: {here / name} is a link to a directory. "
+                    f"Install {plugin.package} again."
+                )
+        yield from (here / name for name in files if not _is_cached(here / name))
+
+
+def _is_cached(name: PurePosixPath) -> bool:
+    """Whether it is what Python keeps of compiled sources, which is not used here."""
+    return name.suffix == ".pyc" and name.parent.name == "__pycache__"

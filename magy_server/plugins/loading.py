@@ -4,8 +4,8 @@ not used at all, with a sentence that says why; the others are."""
 from __future__ import annotations
 
 import asyncio
-import importlib
 import inspect
+import json
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from magy_server.core.errors import InvalidConfig, NotFound
 from magy_server.core.tool import Tool
 from magy_server.dataclass import dataclass
 from magy_server.plugins import Door, Plugin
+from magy_server.plugins.importing import import_module
 from magy_server.plugins.installed import Installed
 from magy_server.plugins.parts import Listening, Provider, provider_of, tool_of
 from magy_server.plugins.supervising import failure
@@ -25,6 +26,9 @@ STARTING = 10.0
 _TOOL = regex(r"[a-zA-Z][a-zA-Z0-9_]{0,63}")
 _FOREIGN = "mcp__"
 """How the tools of MCP servers begin."""
+_DOOR = regex(r"[!-~]{1,64}")
+TOLD = 50_000
+"""Characters of what a tool tells models: its docstring, and its schema."""
 _EFFECTS = ("read", "write", "exec", "net")
 T = TypeVar("T")
 
@@ -96,7 +100,7 @@ async def load(chosen: Chosen, taken: Collection[str], seconds: float = STARTING
     names = set(taken)
     for name, one in chosen.plugins.items():
         try:
-            loaded = await _loaded(one, names, seconds)
+            loaded = await _loaded(one, frozenset(names), seconds)
         except InvalidConfig as error:
             unusable[name] = error.message
             continue
@@ -110,17 +114,21 @@ async def _loaded(one: Installed, taken: Collection[str], seconds: float) -> Loa
     off = f"`magy plugins disable {one.name}` switches it off"
     try:
         async with asyncio.timeout(seconds):
-            plugin = await _in_daemon_thread(lambda: _imported(one))
+            return await _in_daemon_thread(lambda: _imported(one, taken))
     except TimeoutError:
         raise InvalidConfig(
             f"{one.title} did not finish its start (the import of {one.value}) in {seconds:g} s, "
             f"and is not used. Tell its author; {off}."
         ) from None
     except _Failed as failed:
+        if isinstance(failed.error, _Wrong):
+            said = f"{one.title} is not used: {failed.error}. Tell its author; {off}."
+            raise InvalidConfig(said) from None
         raise InvalidConfig(failure(one, "its start", failed.error)) from None
-    if why := _wrong(plugin, taken):
-        raise InvalidConfig(f"{one.title} is not used: {why}. Tell its author; {off}.")
-    return Loaded(one, plugin, tuple(tool_of(one, tool) for tool in plugin.tools))
+
+
+class _Wrong(Exception):
+    """A part of a plugin cannot be used, because of this."""
 
 
 class _Failed(Exception):
@@ -153,43 +161,66 @@ async def _in_daemon_thread(work: Callable[[], T]) -> T:
     return await done
 
 
-def _imported(one: Installed) -> Plugin:
-    """The plugin, with the schemas of its tools made. May raise anything."""
+def _imported(one: Installed, taken: Collection[str]) -> Loaded:
+    """May raise anything."""
     module, _, attribute = one.value.partition(":")
-    found: Any = importlib.import_module(module)
+    found: Any = import_module(one, module)
     for name in attribute.split(".") if attribute else ():
         found = getattr(found, name)
     if not isinstance(found, Plugin):
         raise TypeError(f"{one.value} is a {type(found).__name__}, not a Plugin")
-    for tool in found.tools:
-        if isinstance(tool, Tool):
-            _ = tool.schema
-    return found
+    plugin = _checked(found)
+    _check_tools(plugin.tools, taken)
+    return Loaded(one, plugin, tuple(tool_of(one, tool) for tool in plugin.tools))
 
 
-def _wrong(plugin: Plugin, taken: Collection[str]) -> str:
-    """What is wrong with a plugin; "" if nothing is."""
+def _checked(plugin: Plugin) -> Plugin:
+    """Returns its parts, which it cannot change any more. Raises _Wrong."""
+    for name in ("tools", "listeners", "contexts"):
+        if not isinstance(given := getattr(plugin, name), list | tuple):
+            raise _Wrong(f"its {name} are {given!r:.200}, not a list: write {name}=[...]")
+    if not isinstance(plugin.doors, Mapping):
+        raise _Wrong(f"its doors are {plugin.doors!r:.200}, not a dict from names to functions")
+    parts = Plugin(
+        tools=tuple(plugin.tools), listeners=tuple(plugin.listeners),
+        contexts=tuple(plugin.contexts), doors=dict(plugin.doors),
+    )  # fmt: skip
+    for door in parts.doors:
+        if not isinstance(door, str) or not _DOOR.fullmatch(door):
+            raise _Wrong(f"a door of it has the name {door!r:.200}, which nobody can type")
+    for function in (*parts.listeners, *parts.contexts, *parts.doors.values()):
+        _check_async(function)
+    return parts
+
+
+def _check_tools(tools: Sequence[object], taken: Collection[str]) -> None:
+    """Raises _Wrong."""
     names = set(taken)
-    for tool in plugin.tools:
+    for tool in tools:
         if not isinstance(tool, Tool):
-            return f"{tool!r} among its tools was not made with `tool`"
+            raise _Wrong(f"{tool!r:.200} among its tools was not made with `tool`")
         if not _TOOL.fullmatch(tool.name) or tool.name.startswith(_FOREIGN):
-            return f"a tool of it has the name {tool.name!r}, which cannot be used"
+            raise _Wrong(f"a tool of it has the name {tool.name!r:.200}, which cannot be used")
         if tool.name in names:
-            return f"there is a tool of the name {tool.name!r} already"
+            raise _Wrong(f"there is a tool of the name {tool.name!r} already")
         if tool.effect not in _EFFECTS:
-            return f"the effect of its tool {tool.name} is none of {', '.join(_EFFECTS)}"
+            raise _Wrong(f"the effect of its tool {tool.name} is none of {', '.join(_EFFECTS)}")
         if not tool.description:
-            return f"its tool {tool.name} has no docstring, which models are told"
+            raise _Wrong(f"its tool {tool.name} has no docstring, which models are told")
+        schema = json.dumps(tool.parameters, ensure_ascii=False, allow_nan=False).encode()
+        if max(len(tool.description), len(schema)) > TOLD:
+            raise _Wrong(f"its tool {tool.name} has more than {TOLD:,} characters to tell models")
+        if not isinstance(tool.kind, str) or not isinstance(tool.fresh, int | float):
+            raise _Wrong(f"its tool {tool.name} has a kind that is no text, or fresh is no number")
+        _check_async(tool.run)
+        _check_async(tool.facts)
         names.add(tool.name)
-    return _not_async([*plugin.listeners, *plugin.contexts, *plugin.doors.values()])
 
 
-def _not_async(given: Sequence[object]) -> str:
-    for one in given:
-        if not callable(one) or not (
-            inspect.iscoroutinefunction(one)
-            or inspect.iscoroutinefunction(getattr(one, "__call__", None))  # noqa: B004
-        ):
-            return f"{one!r} is not an async function"
-    return ""
+def _check_async(function: object) -> None:
+    """Raises _Wrong."""
+    if not callable(function) or not (
+        inspect.iscoroutinefunction(function)
+        or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+    ):
+        raise _Wrong(f"{function!r:.200} is not an async function")

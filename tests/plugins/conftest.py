@@ -63,7 +63,7 @@ def loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loading:
         config, place = str(tmp_path / "config"), tmp_path / "packages"
         monkeypatch.syspath_prepend(str(place))
         for files in packages:
-            _unpack(files, place)
+            unpack(files, place)
             name = files["pyproject.toml"].partition('plugins"]\n')[2].partition(" ")[0]
             switches.enable(name, config)
         return await load(chosen(config), {"read_file"}, seconds)
@@ -71,7 +71,7 @@ def loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loading:
     return loaded
 
 
-def _unpack(files: Mapping[str, str], place: Path) -> None:
+def unpack(files: Mapping[str, str], place: Path) -> None:
     """What pip does with a wheel, for tests that need no environment."""
     import zipfile
 

@@ -7,6 +7,7 @@ import argparse
 import asyncio
 import signal
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from magy_server.cli import exit_codes, project_directory
@@ -26,6 +27,9 @@ RISK = (
     "A plugin is a program that runs inside Magy, with your rights: it can read your keys and "
     "files, whatever the rules say. Rules and questions hold for what agents do with its tools."
 )
+
+CLOSING = 30.0
+"""Seconds that a door has to close in."""
 
 
 async def listed(options: argparse.Namespace, app: Composition) -> int:
@@ -129,8 +133,9 @@ async def run(options: argparse.Namespace, app: Composition) -> int:
     root, _ = project_directory.project(options.root, None)
     plugin, door = (await _loaded()).door(options.door)
     async with app.compose([root], {}) as (engine, _trust):
-        work = door(engine, root, tuple(options.words))
-        opened = asyncio.ensure_future(supervised(plugin, f"the door {options.door}", work))
+        work = partial(door, engine, root, tuple(options.words))
+        said = f"the door {options.door}"
+        opened = asyncio.ensure_future(supervised(plugin, said, work, CLOSING))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, opened.cancel)
         await asyncio.wait([opened])
