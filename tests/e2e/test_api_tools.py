@@ -330,7 +330,7 @@ async def test_what_does_not_answer_as_github_does_is_said(root: Path, state: Pa
         for number, answer in enumerate(odd, 1):
             api.json(f"{REPO}/issues/{number}", answer)
             api.json(f"{REPO}/issues/{number}/comments", [])
-        api.json(f"{REPO}/issues", {"a": 1})
+        api.json(f"{REPO}/issues", ISSUE)
         api.answer(f"{REPO}/issues/5", deep)
         api.json(f"{REPO}/issues/6", ISSUE)
         api.json(f"{REPO}/issues/6/comments", {"message": "no list"})

@@ -275,17 +275,21 @@ class _Calls:
     async def all(self, shape: type[_S], path: str) -> list[_S]:
         """Does the same for a list."""
         answer = await self._ask("GET", path)
-        entries = answer if isinstance(answer, list) else [answer]
-        return [self._shaped(shape, one, path) for one in entries]
+        if not isinstance(answer, list):
+            raise self._odd(path)
+        return [self._shaped(shape, one, path) for one in answer]
 
     def _shaped(self, shape: type[_S], answer: Any, path: str) -> _S:
         try:
             return shape.model_validate(answer)
         except ValidationError:
-            raise ToolError(
-                f"{self.url}{path} did not answer as GitHub's API does. Is tools.github_url right? "
-                "Tell the user."
-            ) from None
+            raise self._odd(path) from None
+
+    def _odd(self, path: str) -> ToolError:
+        return ToolError(
+            f"{self.url}{path} did not answer as GitHub's API does. Is tools.github_url right? "
+            "Tell the user."
+        )
 
     async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         headers = {
@@ -321,8 +325,8 @@ def _refusal(sent: Fetched, answer: Any, origin: str) -> str:
     head = f"GitHub answered {sent.status}: {said}{more}".rstrip(".: ") + "."
     if sent.location:
         return (
-            f"{head} The repository was renamed or moved, and nothing was asked of where it is "
-            "now. Ask the user for its name."
+            f"{head} It redirects to {one_line(sent.location)[:300]}, where nothing was asked. The "
+            "repository was renamed or moved, or tools.github_url is wrong: ask the user."
         )
     whose = f"the token of {origin}" if origin else "Magy without a token"
     if sent.status in (403, 429) and headers.get("x-ratelimit-remaining") == "0":
