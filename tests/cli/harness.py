@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +185,16 @@ class Terminal:
                 return screen
             time.sleep(0.05)
         pytest.fail(f"{texts!r} were not seen:\n{screen}")
+
+    def insist(self, key: str, *texts: str) -> str:
+        """Presses a key until all of these are on the screen. A busy machine may read a key
+        together with those before it, and such keys answer nothing."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            self.press(key)
+            with suppress(pytest.fail.Exception):
+                return self.see(*texts, seconds=1)
+        return self.see(*texts)
 
 
 @contextmanager

@@ -50,8 +50,8 @@ def test_a_question_is_answered_with_a_key(magy: Magy) -> None:
         coloured = one.screen(colours=True)
         assert "\x1b[32m    +    return 'bye'" in coloured
         assert "\x1b[31m    -    return 'hello'" in coloured
-        one.press("x", "Enter", "Up", "?")
-        one.see("refuse; you can give the agent a reason")
+        one.press("x", "Enter", "Up")
+        one.insist("?", "refuse; you can give the agent a reason")
         one.press("y")
         screen = one.see("allowed", "✓ Edit app.py  +1 -1", "The edit:", "[0]")
         assert "done · 2 requests · " in screen

@@ -163,6 +163,9 @@ class HttpServer:
                 return not writer.is_closing()
             request.disconnected.set()
             return False
+        except ConnectionError:
+            request.disconnected.set()
+            raise
         finally:
             work.cancel()
             watch.cancel()

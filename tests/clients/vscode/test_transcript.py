@@ -339,6 +339,7 @@ def test_a_page_that_comes_back_is_as_it_was(chrome: Browser) -> None:
         assert abs(page.at(".scroller").evaluate("e => e.scrollTop") - shown) < 150
         page.at(".jump").click()
         page.at("textarea").press("Enter")
+        page.until(lambda: page.said("left"), "that something is left")
         page.until(lambda: page.said("left")[-1]["left"]["text"] == "", "that it was sent")
         assert page.at('.block[data-id="4.0"] .head').get_attribute("aria-expanded") == "true"
 
