@@ -69,7 +69,7 @@ class Door:
         self._client = "acp"
         self._about: Mapping[str, Any] = {}
         """What the client says of itself beside the protocol."""
-        self._reads = self._writes = self._notices = False
+        self._reads = self._writes = self._notices = self._forms = False
         self._workspaces: dict[Key, asyncio.Task[Workspace]] = {}
         self._homes: dict[str, Workspace] = {}
         """By session that the client has open."""
@@ -111,6 +111,7 @@ class Door:
             self._reads = bool(can.fs and can.fs.read_text_file)
             self._writes = bool(can.fs and can.fs.write_text_file)
             self._notices = bool(can.session and can.session.notices)
+            self._forms = bool(can.elicitation and can.elicitation.form)
 
     async def _authenticate(self, params: Json) -> Json:
         asked = read(v1.AuthenticateRequest, params, "authenticate")
@@ -153,7 +154,7 @@ class Door:
         editor = None
         made = Workspace(
             self._connection, self._client, root, self.asking,
-            custom=self._magy.get("custom") is True,
+            custom=self._magy.get("custom") is True, forms=self._forms,
         )  # fmt: skip
         if self._reads:
 

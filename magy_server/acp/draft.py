@@ -72,7 +72,9 @@ class Draft(Door):
     def meet(self, params: Json) -> None:
         asked = read(v2.InitializeRequest, params, "initialize")
         self._client = asked.info.name
-        self._about = (asked.capabilities and asked.capabilities.meta) or {}
+        if can := asked.capabilities:
+            self._about = can.meta or {}
+            self._forms = bool(can.elicitation and can.elicitation.form)
 
     async def _login(self, params: Json) -> Json:
         asked = read(v2.LoginAuthRequest, params, "auth/login")

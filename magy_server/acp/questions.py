@@ -12,33 +12,45 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from magy_server.acp import v1
+from magy_server.acp import elicitation, v1
 from magy_server.acp.options import Json
 from magy_server.acp.shapes import read
 from magy_server.api.children.present import looked_up
 from magy_server.api.service import Service
 from magy_server.api.wire import sessions as wire
+from magy_server.api.wire.forms import Form
 from magy_server.core.agents import tree
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Answered, Asked, Ended, Entry, Finished, Resumed
 from magy_server.core.state.state import State
 from magy_server.core.summary import question_of
+from magy_server.dataclass import dataclass
 from magy_server.engine import trees
 from magy_server.jsonrpc.peer import ClientError, NotAnswered, Peer
 
 LOG = logging.getLogger(__name__)
 METHOD = "session/request_permission"
-NO_FORMS = (
-    "An MCP server asks the person to fill in a form, and an editor with the Agent Client Protocol "
-    "cannot show one."
-)
+NO_FORMS = "An MCP server asks the person to fill in a form, and this editor cannot show one."
+DISMISSED = "The question was dismissed in the editor."
+TRIES = 3
+"""How often a form is asked to be filled in."""
 SCOPES = {"once": "once", "session": "session", "project": "project", "refuse": "once"}
 """By option, how long an answer holds."""
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What became of a question in the client. `option`: one of SCOPES; `content`: what was filled
+    in; `fault`: why this is no answer of the person's."""
+
+    option: str
+    fault: str = ""
+    content: Mapping[str, Any] | None = None
+
+
 class Questions:
     """`asking`: gives the parameters of the request; `shown`: whether the client has the session
-    with this id."""
+    with this id; `forms`: it can have people fill in forms."""
 
     def __init__(
         self,
@@ -46,11 +58,14 @@ class Questions:
         client: str,
         asking: Callable[[wire.Interaction], Json],
         shown: Callable[[str], bool],
+        *,
+        forms: bool,
     ) -> None:
         self._peer = peer
         self._parameters = asking
         self._client = client
         self._shown = shown
+        self._forms = forms
         self._service: Service | None = None
         self._asking: dict[str, asyncio.Task[None]] = {}
 
@@ -103,50 +118,71 @@ class Questions:
         (question,) = await looked_up(self._service.world.store, session_id, [about])
         await self._ask(question)
 
-    async def _ask(self, question: wire.Interaction) -> None:
-        id = question.interaction_id
-        if question.form and question.form.fields and self._service and self._service.world.peers():
+    async def _ask(self, question: wire.Interaction, wrong: str = "", tries: int = TRIES) -> None:
+        """`wrong`: why the form has to be filled in once more."""
+        id, form = question.interaction_id, _form(question)
+        if form and not self._forms and self._service and self._service.world.peers():
             return  # somebody else may show it
         try:
-            option, reason = await self._asked(question)
+            said = await (self._filled_in(question, form, wrong) if form else self._asked(question))
         except NotAnswered:
             return  # it stays open
+        except ClientError as error:
+            said = Said("refuse", f"Nobody could be asked. {error.message}")
+        except InvalidRequest as error:
+            said = Said("refuse", f"The editor's answer cannot be understood. {error.message}")
         finally:
             if self._asking.get(id) is asyncio.current_task():  # else it is asked anew by now
                 del self._asking[id]
-        if reason:
-            LOG.warning("Question %s is answered with no: %s", id, reason)
-        await self._answer(question, option, reason)
-
-    async def _asked(self, question: wire.Interaction) -> tuple[str, str]:
-        """The option that the client chose. Without a usable answer nobody would know that the
-        turn waits: that is a refusal, and the second value says why. Raises NotAnswered."""
-        if question.form and question.form.fields:
-            return "refuse", NO_FORMS
         try:
-            given = await self._peer.request(METHOD, self._parameters(question))
-            outcome = read(v1.RequestPermissionResponse, given if given else {}, METHOD).outcome
-        except ClientError as error:
-            return "refuse", f"Nobody could be asked. {error.message}"
+            await self._answer(question, said)
         except InvalidRequest as error:
-            return "refuse", f"The editor's answer cannot be understood. {error.message}"
+            if not form:
+                raise
+            if tries > 1:
+                self._begin(id, self._ask(question, error.message, tries - 1))
+            else:
+                fault = f"The form is not filled in. {error.message}"
+                await self._answer(question, Said("refuse", fault))
+
+    async def _asked(self, question: wire.Interaction) -> Said:
+        """What the client chose. Without a usable answer nobody would know that the turn waits:
+        that is a refusal. Raises NotAnswered, ClientError, InvalidRequest."""
+        given = await self._peer.request(METHOD, self._parameters(question))
+        outcome = read(v1.RequestPermissionResponse, given if given else {}, METHOD).outcome
         if not isinstance(outcome, v1.SelectedPermissionOutcome):
-            return "refuse", "The question was dismissed in the editor."
+            return Said("refuse", DISMISSED)
         if outcome.option_id not in SCOPES:
             known = ", ".join(SCOPES)
-            return "refuse", f"The editor chose {outcome.option_id!r}, which is none of {known}."
-        return outcome.option_id, ""
+            fault = f"The editor chose {outcome.option_id!r}, which is none of {known}."
+            return Said("refuse", fault)
+        return Said(outcome.option_id)
 
-    async def _answer(self, question: wire.Interaction, option: str, reason: str) -> None:
+    async def _filled_in(self, question: wire.Interaction, form: Form, wrong: str) -> Said:
+        """As `_asked`."""
+        if not self._forms:
+            return Said("refuse", NO_FORMS)
+        asked = elicitation.asking(question, form, wrong)
+        given = await self._peer.request(elicitation.METHOD, asked)
+        action, content = elicitation.answer_of(given)
+        if action == "accept":
+            return Said("once", content=content)
+        return Said("refuse", DISMISSED if action == "cancel" else "")
+
+    async def _answer(self, question: wire.Interaction, said: Said) -> None:
+        """Raises InvalidRequest: the form is not filled in as it must be."""
         assert self._service is not None
-        scope: Any = SCOPES[option]
+        if said.fault:
+            LOG.warning("Question %s is answered with no: %s", question.interaction_id, said.fault)
+        scope: Any = SCOPES[said.option]
         await self._service.answer(
             question.session_id,
             question.interaction_id,
-            allow=option != "refuse",
-            reason=reason,
+            allow=said.option != "refuse",
+            reason=said.fault,
             scope=scope,
             by=self._client,
+            content=said.content,
         )
 
     def _elsewhere(self, message: Mapping[str, Any]) -> None:
@@ -162,6 +198,11 @@ class Questions:
         info = await service.world.store.info(tree.stream_of(session_id))
         for about in info.summary.get("questions") or () if info else ():
             self._look(session_id, about)
+
+
+def _form(question: wire.Interaction) -> Form | None:
+    """What is to be filled in, if anything is."""
+    return question.form if question.form and question.form.fields else None
 
 
 def _of(interaction: str, session_id: str) -> bool:

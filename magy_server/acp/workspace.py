@@ -97,17 +97,18 @@ class Translating:
 
 class Workspace:
     """`conversations`: the sessions that the client has open here. `custom`: it takes Magy's own
-    messages."""
+    messages; `forms`: people fill in forms there."""
 
     def __init__(
-        self, peer: Peer, client: str, root: str | None, asking: Asking, *, custom: bool
-    ) -> None:
+        self, peer: Peer, client: str, root: str | None, asking: Asking, *, custom: bool,
+        forms: bool,
+    ) -> None:  # fmt: skip
         self.root = root
         self.conversations: dict[str, Conversation] = {}
         self.subscribed: set[str] = set()
         """Sessions whose updates the client gets as Magy sends them, too."""
         self.questions = Questions(
-            peer, client, partial(asking, root or "/"), self.conversations.__contains__
+            peer, client, partial(asking, root or "/"), self.conversations.__contains__, forms=forms
         )
         self.completing = asyncio.Lock()
         self.verbs: Mapping[str, Handler] = {}
