@@ -17,6 +17,9 @@ from magy_server.jsonrpc.messages import Malformed, decode
 from magy_server.jsonrpc.outbox import Outbox
 from magy_server.jsonrpc.peer import Handler, Id, MethodNotFound, Peer, Refusal
 
+SEE = " See docs/protocol.md."
+"""How errors of Magy's own methods end."""
+
 log = logging.getLogger(__name__)
 
 Custom = Callable[[str, dict[str, Any]], Awaitable[Any]]
@@ -84,11 +87,11 @@ class Connection(Peer):
             case MethodNotFound():
                 return METHOD_NOT_FOUND, error.message, None
             case NotFound():
-                return RESOURCE_NOT_FOUND, _line(error.message), {"reason": error.reason}
+                return RESOURCE_NOT_FOUND, _line(error, method), {"reason": error.reason}
             case InvalidRequest():
-                return INVALID_PARAMS, _line(error.message), {"reason": error.reason}
+                return INVALID_PARAMS, _line(error, method), {"reason": error.reason}
             case MagyError():
-                return INTERNAL_ERROR, _line(error.message), {"reason": error.reason}
+                return INTERNAL_ERROR, _line(error, method), {"reason": error.reason}
         log.error("%s failed", method, exc_info=error)
         said = f"{method} failed inside Magy ({type(error).__name__}); Magy's log has details."
         return INTERNAL_ERROR, said, None
@@ -132,6 +135,11 @@ class Connection(Peer):
         return await super()._late(method, params)
 
 
-def _line(text: str) -> str:
-    """An error of ACP is one line."""
-    return " ".join(text.split())
+def _line(error: MagyError, method: str) -> str:
+    """An error of ACP is one line. It names the method that the client asked for, and not the one
+    of Magy's by which that is done."""
+    text = " ".join(error.message.split())
+    done_by, colon, rest = text.partition(": ")
+    if not colon or not done_by.startswith("magy/") or " " in done_by:
+        return text
+    return f"{method}: {rest}".removesuffix(SEE)

@@ -95,7 +95,9 @@ class Service:
     async def info(self, session_id: str) -> StreamInfo:
         info = await self.world.store.info(stream_of(session_id))
         if info is None:
-            raise NotFound(f"There is no session {session_id!r}. `magy/session/list` names them.")
+            raise NotFound(
+                f"There is no session {session_id!r}. The list of sessions has all of them."
+            )
         return info
 
     async def attach(self, session_id: str, *, after: int | None, tail: int) -> Attached:

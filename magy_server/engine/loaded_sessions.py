@@ -135,7 +135,7 @@ class LoadedSessions:
         if session.state.opened is None:
             await self.forget(stream)
             name = id_of(stream)
-            raise NotFound(f"There is no session {name!r}. `magy/session/list` names them.")
+            raise NotFound(f"There is no session {name!r}. The list of sessions has all of them.")
         if session.gone:
             raise deleted(stream)
         return session

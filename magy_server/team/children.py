@@ -167,7 +167,7 @@ class Children:
         """Each after its parent, the oldest first. `parent` None: of the newest sessions of all.
         Raises NotFound."""
         if parent is not None and not await self._world.store.head(stream_of(parent)):
-            raise NotFound(f"There is no session {parent!r}. `magy/session/list` names them.")
+            raise NotFound(f"There is no session {parent!r}. The list of sessions has all of them.")
         rows = await self._rows(parent) if parent else await self._all_rows()
         listed = {
             one.session

@@ -141,3 +141,29 @@ async def test_an_answer_twice_and_late_changes_nothing(root: Path, state: Path)
         one.send({"id": asked["id"], "error": {"code": 1, "message": "late"}})
         one.send({"id": "never-asked", "result": {}})
         assert await one.request("session/list")
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "said"),
+    [
+        ("session/prompt", {"prompt": [{"type": "text"}]},
+         "session/prompt: prompt.0.text is missing."),
+        ("session/prompt", {"prompt": [{"type": "image"}]},
+         "session/prompt: prompt.0.data is missing; prompt.0.mimeType is missing."),
+        ("session/prompt", {"prompt": [{"type": "video"}]},
+         'session/prompt: prompt.0.type must be "text", or be "image", or be "audio", or be '
+         '"resource_link", or be "resource".'),
+        ("session/prompt", {"prompt": []}, "session/prompt: prompt must not be empty."),
+        ("_magy/session/cancel", {"sessionId": 5},
+         "_magy/session/cancel: sessionId must be a string."),
+    ],
+)  # fmt: skip
+async def test_an_error_names_what_is_wrong_and_the_method_that_was_asked(
+    root: Path, state: Path, method: str, params: dict[str, Any], said: str
+) -> None:
+    async with client(root, state, "") as one:
+        await one.initialize()
+        asked = {"sessionId": await one.new(), **params}
+        with pytest.raises(RpcError) as refused:
+            await one.request(method, **asked)
+        assert refused.value.message == said

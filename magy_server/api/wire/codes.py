@@ -3,7 +3,7 @@ what was wrong and what to do, and in most cases `data.reason`, a word for progr
 message as it is. Decide by the reason, and by the code where there is none; never by the message.
 
 ```json error
-{"jsonrpc": "2.0", "id": 9, "error": {"code": -32803, "message": "There is no session 'two'. `magy/session/list` names them.", "data": {"reason": "not_found"}}}
+{"jsonrpc": "2.0", "id": 9, "error": {"code": -32803, "message": "There is no session 'two'. The list of sessions has all of them.", "data": {"reason": "not_found"}}}
 ```
 
 An error is about the request alone: what fails in a turn (the provider is down, a file cannot be

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -24,7 +24,7 @@ Context = Mapping[str, Any]
 def sentences(error: ValidationError, params: Any) -> str:
     """Returns what is wrong, as sentences. `params` is what was validated."""
     found: dict[tuple[str, ...], list[str]] = {}
-    for item in error.errors(include_url=False):
+    for item in _meant(error.errors(include_url=False), params):
         said = found.setdefault(_path(item["loc"], item["type"], params), [])
         if (sentence := _sentence(item["type"], item.get("ctx", {}), item["input"])) not in said:
             said.append(sentence)
@@ -33,6 +33,37 @@ def sentences(error: ValidationError, params: Any) -> str:
     return "; ".join(
         f"{'.'.join(path) or 'params'} {_either(said)}" for path, said in [*deepest.items()][:SAID]
     )
+
+
+def _meant(errors: Sequence[Mapping[str, Any]], params: Any) -> Iterator[Mapping[str, Any]]:
+    """Of a value that may have several shapes, only the errors of the shape that it says it has;
+    when it says none of them, only that."""
+    shapes = [_shape(item, params) for item in errors]
+    wrong = {shape for item, shape in zip(errors, shapes, strict=True) if _says_else(item, shape)}
+    right = {shape[:-1] for shape in shapes if shape and shape not in wrong}
+    for item, shape in zip(errors, shapes, strict=True):
+        if shape not in wrong or (shape[:-1] not in right and _says_else(item, shape)):
+            yield item
+
+
+def _shape(item: Mapping[str, Any], params: Any) -> tuple[int | str, ...]:
+    """Where the value is, and the name of the shape that this error is about; () if it may have but
+    one."""
+    here, loc = params, item["loc"]
+    for nth, step in enumerate(loc[:-1]):
+        key = _sent(here, step)
+        if key is None:
+            return tuple(loc[: nth + 1])
+        here = here[key]
+    return ()
+
+
+def _says_else(item: Mapping[str, Any], shape: Sequence[int | str]) -> bool:
+    """Whether it is said that the value is of another shape: by a constant, which is called `type`
+    where it is missing."""
+    own = item["loc"][len(shape) :]
+    missing = item["type"] == "missing" and own == ("type",)
+    return bool(shape) and len(own) == 1 and (missing or item["type"] == "literal_error")
 
 
 def _path(loc: Sequence[int | str], kind: str, params: Any) -> tuple[str, ...]:
