@@ -85,7 +85,7 @@ def _main(arguments: Sequence[str] | None) -> int:
             return _mcp(chosen.root)
         case (
             "run" | "sessions" | "agents" | "permissions" | "policy" | "audit" | "config" | "edit"
-            | "path" | "completion" | "mcp" | "skills" | "plugins"
+            | "path" | "completion" | "mcp" | "skills" | "plugins" | "models"
         ):  # fmt: skip
             return _terminal(parser, chosen)
         case "doctor":
@@ -102,11 +102,27 @@ def _main(arguments: Sequence[str] | None) -> int:
             from magy_server.replay import replay as print_requests
 
             return print_requests(chosen.session, chosen.to)
+        case "help" if chosen.words:
+            parser.parse_args([*chosen.words, "--help"])  # ends the process
         case "help":
             return _help()
         case None if os.isatty(0):
             return _help()
+        case None:
+            return _alone()
     return _lsp()
+
+
+def _alone() -> int:
+    """Editors may leave `lsp` out. Somebody else, who piped something in perhaps, is told what this
+    was."""
+    if code := _lsp():
+        said = (
+            "magy: Without a command this is the server of an editor, and standard input ended. "
+            "`magy help` says what else there is; `magy run -` reads a task from standard input."
+        )
+        print(said, file=sys.stderr)
+    return code
 
 
 def _help() -> int:

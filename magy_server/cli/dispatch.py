@@ -59,6 +59,7 @@ def _perform(
         case (
             "sessions"
             | "agents"
+            | "models"
             | "permissions"
             | "policy"
             | "audit"
@@ -113,7 +114,7 @@ def _verb(command: str, verb: str | None) -> Verb:
             from magy_server.cli.commands.prune import prune
 
             return prune
-        case "permissions" | "policy" | "audit" | "skills" | "plugins", _:
+        case "models" | "permissions" | "policy" | "audit" | "skills" | "plugins", _:
             from importlib import import_module
 
             found: Verb = import_module(f"magy_server.cli.commands.{command}").VERBS[verb]

@@ -36,6 +36,7 @@ def build() -> argparse.ArgumentParser:
     _run(commands)
     _sessions(commands)
     _agents(commands)
+    _models(commands)
     _permissions(commands)
     policy_options(commands)
     audit_options(commands)
@@ -44,19 +45,7 @@ def build() -> argparse.ArgumentParser:
     plugin_options(commands)
     _config(commands)
     _edit(commands)
-    doctor = commands.add_parser(
-        "doctor", help="say what is wrong with this installation, and how to fix it"
-    )
-    flag(doctor, "--json", help="print the findings as one JSON object")
-    commands.add_parser("help", help="show the most useful commands in a few lines")
-    commands.add_parser("lsp", help="serve an editor on standard input and output (the default)")
-    acp = commands.add_parser(
-        "acp",
-        help="serve an editor that speaks the Agent Client Protocol",
-        description=ACP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    flag(acp, "--acp-v2", help="speak the draft of version 2 with editors that ask for it")
+    _doors(commands)
     demo = commands.add_parser(
         "demo", help="watch an agent do a whole task, in a project made for it"
     )
@@ -78,7 +67,23 @@ def build() -> argparse.ArgumentParser:
     return parser
 
 
-"""What `add_subparsers` gives; argparse keeps the name of its class to itself."""
+def _doors(commands: Commands) -> None:
+    doctor = commands.add_parser(
+        "doctor", help="say what is wrong with this installation, and how to fix it"
+    )
+    flag(doctor, "--json", help="print the findings as one JSON object")
+    helped = commands.add_parser("help", help="show the most useful commands in a few lines")
+    helped.add_argument(
+        "words", nargs="*", default=[], metavar="COMMAND", help="what this command does instead"
+    )
+    commands.add_parser("lsp", help="serve an editor on standard input and output (the default)")
+    acp = commands.add_parser(
+        "acp",
+        help="serve an editor that speaks the Agent Client Protocol",
+        description=ACP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    flag(acp, "--acp-v2", help="speak the draft of version 2 with editors that ask for it")
 
 
 def _showing(parser: argparse.ArgumentParser) -> None:
@@ -244,6 +249,21 @@ def _agents(commands: Commands) -> None:
     close.add_argument("--reason", default="", help="the reason, for people")
     flag(close, "--only", help="do not close the children below it")
     flag(close, "--json", help="print one JSON object")
+
+
+def _models(commands: Commands) -> None:
+    models = commands.add_parser(
+        "models",
+        help="list the models to choose from",
+        description=(
+            "List the models of each provider that can be used here: those that the configuration "
+            "names or Magy knows, then the rest of the provider's own list. All are asked at once; "
+            "one that does not answer within seconds is named."
+        ),
+    )
+    models.set_defaults(verb=None)
+    flag(models, "--json", help="print one JSON object")
+    root_option(models)
 
 
 def _permissions(commands: Commands) -> None:

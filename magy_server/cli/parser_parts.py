@@ -60,6 +60,7 @@ class Parser(argparse.ArgumentParser):
 
 
 Commands = Any
+"""What `add_subparsers` gives; argparse keeps the name of its class to itself."""
 
 
 def silent(commands: Commands, name: str, help: str) -> argparse.ArgumentParser:

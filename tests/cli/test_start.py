@@ -47,6 +47,31 @@ def test_magy_help_and_magy_alone_in_a_terminal_say_what_one_can_do() -> None:
     assert alone.stdout == helped.stdout
 
 
+def test_what_was_piped_into_magy_alone_gets_a_sentence_and_an_editor_none() -> None:
+    command = [sys.executable, "-m", "magy_server"]
+    said = {}
+    for words in ((), ("lsp",)):
+        done = subprocess.run(
+            [*command, *words], input="hi\n", capture_output=True, text=True, timeout=PATIENCE,
+            check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (1, "")
+        said[words] = done.stderr
+    assert "the server of an editor" in said[()] and "`magy help`" in said[()]
+    assert said[("lsp",)] == ""
+
+
+def test_magy_help_tells_of_a_command_what_its_own_help_does() -> None:
+    command = [sys.executable, "-m", "magy_server"]
+    told = [
+        subprocess.run(
+            [*command, *words], capture_output=True, text=True, timeout=PATIENCE, check=True
+        ).stdout
+        for words in (("help", "sessions", "undo"), ("sessions", "undo", "--help"))
+    ]
+    assert told[0].startswith("usage: magy sessions undo ") and told[0] == told[1]
+
+
 def test_help_tells_the_exit_codes() -> None:
     command = [sys.executable, "-m", "magy_server", "run", "--help"]
     text = subprocess.run(

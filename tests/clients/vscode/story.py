@@ -127,7 +127,8 @@ def repository(place: Path) -> Path:
     (shop / "build").mkdir(parents=True)
     (shop / "prices.py").write_text(PRICES)
     (shop / "logo.bin").write_bytes(bytes(range(8)))
-    (shop / "rates.json").write_text(BROKEN)
+    for name in ("rates.json", "fees.json"):
+        (shop / name).write_text(BROKEN)
     (shop / "vat.py").touch()
     (shop / "style.css").write_text(STYLE)
     (shop / "terms.md").write_text(TERMS)

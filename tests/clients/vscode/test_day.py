@@ -16,6 +16,7 @@ MENDED = NOTES.replace(b"first\r\n\tsame ", b"first\r\n\tother ")
 PLAN = (("completed", "in_progress"), ("completed", "completed"))
 KNOWN = {
     "diagnostics {}": "rates.json:3:15: error: Trailing comma",
+    'diagnostics {"path": "fees.json"}': "fees.json:3:15: error: Trailing comma",
     'find_definition {"path": "style.css", "name": "--price", "line": 5}': "style.css:2: --price",
     'find_references {"path": "style.css", "name": "--price"}': "style.css:5: color: var(--price)",
     'list_symbols {"path": "terms.md"}': "string # Terms",
@@ -190,6 +191,7 @@ def known(scene: Scene) -> None:
     for answer in KNOWN.values():
         talk.said(answer)
     talk.idle()
+    assert not one.page.locator('.tab[data-resource-name="fees.json"]').count(), "only meanwhile"
 
 
 def fixed(scene: Scene) -> None:

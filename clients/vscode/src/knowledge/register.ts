@@ -1,20 +1,16 @@
 import * as vscode from "vscode";
 import type { Connection } from "../connection";
 import type { Diagnostic, Location, LocationsAnswer, PlaceParams, Symbol as WireSymbol } from "../wire/generated";
+import { diagnosticsOf } from "./diagnostics";
+import { opened, STARTING } from "./languages";
 import { Openings } from "./openings";
 import { wired, wiredDiagnostic } from "./wired";
 
 /** Results of one answer. */
 const MOST = 200;
-/** Milliseconds that an extension may take to start with a file of its language, and what it then
- * starts itself, a language server, to find something. */
-const ACTIVATION = 15_000;
-const STARTING = 4_000;
+/** Milliseconds between two looks. */
 const PAUSE = 200;
 
-interface Manifest {
-  activationEvents?: string[];
-}
 type Found = vscode.Location | vscode.LocationLink;
 type Named = vscode.DocumentSymbol | vscode.SymbolInformation;
 
@@ -30,8 +26,8 @@ export function registerKnowledge(context: vscode.ExtensionContext, connection: 
       return { locations: await locations(found.slice(0, MOST)), truncated: found.length > MOST };
     };
   context.subscriptions.push(
-    connection.answer("magy/editor/diagnostics", async ({ uri }, token) => {
-      const found = uri ? await diagnosticsOf(vscode.Uri.parse(uri), token) : allDiagnostics();
+    connection.answer("magy/editor/diagnostics", async ({ uri }) => {
+      const found = uri ? await allOf(vscode.Uri.parse(uri)) : allDiagnostics();
       return { diagnostics: found.slice(0, MOST), truncated: found.length > MOST };
     }),
     connection.answer("magy/editor/definition", places("vscode.executeDefinitionProvider")),
@@ -43,9 +39,8 @@ export function registerKnowledge(context: vscode.ExtensionContext, connection: 
   );
 }
 
-async function diagnosticsOf(file: vscode.Uri, token: vscode.CancellationToken): Promise<Diagnostic[]> {
-  const found = await soon(file, token, () => Promise.resolve(vscode.languages.getDiagnostics(file)));
-  return sent(file, found);
+async function allOf(file: vscode.Uri): Promise<Diagnostic[]> {
+  return sent(file, await diagnosticsOf(file));
 }
 
 /** Of all files that VS Code lists. */
@@ -72,8 +67,7 @@ const openings = new Openings();
  * find nothing until then. */
 async function soon<T>(file: vscode.Uri, token: vscode.CancellationToken, look: () => Promise<T[]>): Promise<T[]> {
   const end = await openings.until(file.toString(), documentOf(file) !== undefined, async () => {
-    const { languageId } = await vscode.workspace.openTextDocument(file);
-    await activated(languageId);
+    await opened(file);
     return Date.now() + STARTING;
   });
   for (;;) {
@@ -81,17 +75,6 @@ async function soon<T>(file: vscode.Uri, token: vscode.CancellationToken, look: 
     if (found.length || Date.now() >= end || token.isCancellationRequested) return found;
     await new Promise((resolve) => setTimeout(resolve, PAUSE));
   }
-}
-
-/** Until the extensions for a language run; one that fails or takes too long is not waited for. */
-async function activated(languageId: string): Promise<void> {
-  const events = [`onLanguage:${languageId}`, "onLanguage"];
-  const starting = vscode.extensions.all.filter(
-    ({ isActive, packageJSON }) =>
-      !isActive && (packageJSON as Manifest).activationEvents?.some((event) => events.includes(event)),
-  );
-  const late = new Promise((resolve) => setTimeout(resolve, ACTIVATION));
-  await Promise.race([late, Promise.allSettled(starting.map((one) => one.activate()))]);
 }
 
 function documentOf(file: vscode.Uri): vscode.TextDocument | undefined {
