@@ -18,9 +18,8 @@ async def update_plan(
     ctx: ToolContext,
     tasks: Annotated[list[Task], "All tasks, in order", Field(max_length=50)],
 ) -> Result:
-    """Show the user what you are going to do and how far you are. Use it for work of several steps:
-    once at the start, and again whenever a task begins or ends. Give the whole list each time, with
-    one task in_progress."""
+    """Show the user what you are going to do and how far you are, in work of several steps: at the
+    start, and whenever a task begins or ends. Give the whole list, with one task in_progress."""
     states = Counter(task.status for task in tasks)
     said = ", ".join(f"{count} {status}" for status, count in states.items()) or "no tasks"
     advice = ""

@@ -39,7 +39,7 @@ MOST = 200
 """The most lines of an answer."""
 WHERE = "the line of the name, from 1; 0: its first occurrence in the file"
 A = TypeVar("A")
-Path = Annotated[str, "The file, relative to the workspace root or absolute"]
+Path = Annotated[str, "Relative to the workspace root, or absolute"]
 Name = Annotated[str, "The name, exactly as in the file", Field(min_length=1, max_length=200)]
 Line = Annotated[int, f"{WHERE[0].upper()}{WHERE[1:]}", Field(ge=0)]
 

@@ -49,7 +49,7 @@ def list_tool(program: str) -> Tool:
     @tool(effect="read", key="read", kind="read", facts=_facts, fresh=FRESH)
     async def list_dir(
         ctx: ToolContext,
-        path: Annotated[str, "The directory, relative to the workspace root or absolute"] = ".",
+        path: Annotated[str, "Relative to the workspace root, or absolute"] = ".",
         depth: Annotated[int, "How many levels to show", Field(ge=1, le=3)] = 1,
         offset: Annotated[int, "The first entry to return, counted from 1", Field(ge=1)] = 1,
     ) -> Result:

@@ -17,7 +17,7 @@ from magy_server.tools.files.pages import Page
 from magy_server.tools.files.paths import Place, judged, resolve, resource
 from magy_server.tools.shipped import tool
 
-Path = Annotated[str, "The file, relative to the workspace root or absolute"]
+Path = Annotated[str, "Relative to the workspace root, or absolute"]
 LINES = 2000
 """Lines of a page; a greater `limit` gives no more."""
 KEPT = 2_000_000
@@ -42,8 +42,8 @@ async def read_file(
     offset: Annotated[int, "The first line to return, counted from 1", Field(ge=1)] = 1,
     limit: Annotated[int, f"How many lines, at most {LINES}", Field(ge=1)] = LINES,
 ) -> Result:
-    """Read a text file, or a page of it. Each line comes with its number and a tab before it; these
-    are not part of the file. A file that is open in the editor is read from there, with the user's
+    """Read a text file, or a page of it. Each line comes with its number and a tab, which are
+    not part of the file. A file that is open in the editor is read from there, with the user's
     unsaved changes. Long lines are cut, and long files end with a note on how to read on. A picture
     (PNG, JPEG, GIF, WebP) is shown to you."""
     (place,) = judged(ctx.root, ctx.facts)

@@ -23,7 +23,7 @@ LONGEST = 2_000
 _EMPTY = regex(r"\{,|\{[^{}]*,,|,\}")
 FRESH = 30.0
 """Seconds that a result may be given again while nothing is known to have changed."""
-Folder = Annotated[str, "The directory to look in, relative to the workspace root or absolute"]
+Folder = Annotated[str, "Where to look, relative to the workspace root or absolute"]
 
 
 def search_tools(program: str, matches: int, results: int) -> list[Tool]:
