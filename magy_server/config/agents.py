@@ -15,7 +15,7 @@ from pathlib import Path
 
 from magy_server import regular_files
 from magy_server.config import layers
-from magy_server.config.shipped import ACTIONS, COMMON, COMMON_RULES, shipped
+from magy_server.config.shipped import ACTIONS, BASES, COMMON, COMMON_RULES, shipped
 from magy_server.core.actions import parse_actions
 from magy_server.core.agents import claude_files
 from magy_server.core.errors import InvalidConfig
@@ -112,7 +112,8 @@ class _Found:
         self._read_actions(directory)
 
     def read_claude(self, directory: Path) -> None:
-        """What was written for Claude Code. It takes the place of nothing that Magy ships."""
+        """What was written for Claude Code. It takes the place of templates, since many have
+        a reviewer of their own, and of no other agent that Magy ships."""
         paths, problem = _listed(directory / "agents")
         self.problems += [problem] if problem else []
         for path in paths:
@@ -121,14 +122,17 @@ class _Found:
                 spec = claude_files.parse_agent(name, _text(path), path, self._bases["general"])
             except InvalidConfig as error:
                 self.problems.append(error.message)
-                if name not in self._bases:
+                if not self._fixed(name):
                     self.specs.pop(name, None)
                     self.broken[name] = error.message
                 continue
-            if spec.name not in self._bases:
+            if not self._fixed(spec.name):
                 self.specs[spec.name] = _at_home(spec)
                 self.broken.pop(spec.name, None)
         self._read_commands(directory)
+
+    def _fixed(self, name: str) -> bool:
+        return name in BASES or (name in self._bases and self._bases[name].hidden)
 
     def _read_commands(self, directory: Path) -> None:
         known: dict[str, str] = {}

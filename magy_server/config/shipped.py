@@ -23,6 +23,8 @@ COMMON = "common.yaml"
 """Rules that hold for every agent. The user's file of this name replaces the shipped one."""
 ACTIONS = "actions.yaml"
 """Beside the agents: what editors offer. Action by action the nearest file counts."""
+BASES = ("build", "plan", "explore", "general")
+"""These agents others extend, and `build` each of these: they are read first."""
 COMMON_RULES = "common rules"
 """What people read as the source of these rules."""
 
@@ -62,13 +64,13 @@ def digest(texts: Mapping[str, str]) -> str:
 
 
 def parsed(texts: Mapping[str, str]) -> Shipped:
-    """By the paths of the files. An agent extends only such as come before it in the alphabet."""
+    """By the paths of the files."""
     agents: dict[str, AgentSpec] = {}
     actions: dict[str, ActionSpec | None] = {}
     skills: dict[str, Skill] = {}
     rules = Ruleset(source="")
-    for where, text in sorted(texts.items()):
-        path = Path(where)
+    for where in sorted(texts, key=_place):
+        path, text = Path(where), texts[where]
         if path.name == COMMON:
             rules = parse_rules(COMMON_RULES, text, where)
         elif path.name == ACTIONS:
@@ -79,6 +81,11 @@ def parsed(texts: Mapping[str, str]) -> Shipped:
         else:
             agents[path.stem] = parse_agent(path.stem, text, where, agents)
     return Shipped(agents=agents, actions=actions, rules=rules, skills=skills)
+
+
+def _place(where: str) -> tuple[int, str]:
+    name = Path(where).stem
+    return BASES.index(name) if name in BASES else len(BASES), where
 
 
 def _placed(value: Any) -> Any:

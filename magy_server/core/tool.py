@@ -106,6 +106,9 @@ class Team(Protocol):
     async def check(self, agent: str, model: str, directory: str, /) -> str:
         """Returns the absolute path of the directory, if such a child can be spawned."""
 
+    def offered(self) -> Mapping[str, str]:
+        """Returns the agents that may be spawned, and what each is for."""
+
     async def named(self, job: str) -> ChildInfo: ...
 
     async def list(self, *, closed: bool) -> Sequence[ChildInfo]:

@@ -29,6 +29,7 @@ from magy_server.engine.world import World
 from magy_server.team.children import Children
 from magy_server.team.graphs import GraphRun
 from magy_server.team.mailing import Mailing
+from magy_server.team.spawning import offered
 
 NAMED = 20
 """Agents that an error names."""
@@ -67,6 +68,9 @@ class TeamAccess:
     async def check(self, agent: str, model: str, directory_: str) -> str:
         with _for_the_model():
             return await self._children.check(self._session.state, agent, model, directory_)
+
+    def offered(self) -> Mapping[str, str]:
+        return offered(self._world, self._session.state.root)
 
     async def named(self, job: str) -> ChildInfo:
         """Returns the agent with this id, with this id below the session's own, or whose id ends in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from asyncio import to_thread
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import Spawn
@@ -109,19 +109,26 @@ def agent_for(world: World, root: str | None, name: str, *, called: bool) -> Age
     if agent.hidden:
         raise InvalidRequest(
             f"The agent {name!r} works for Magy itself and cannot be spawned. "
-            f"{offered(world, root)}"
+            f"{_named(offered(world, root))}"
         )
     if called and agent.mode == "primary":
         raise InvalidRequest(
-            f"The agent {name!r} is for people, not for spawning. {offered(world, root)}"
+            f"The agent {name!r} is for people, not for spawning. {_named(offered(world, root))}"
         )
     return agent
 
 
-def offered(world: World, root: str | None) -> str:
+def offered(world: World, root: str | None) -> Mapping[str, str]:
+    """Returns the agents that a model may spawn, and what each is for."""
     specs = world.agents(root).values()
-    names = [spec.name for spec in specs if spec.mode != "primary" and not spec.hidden]
-    return f"Agents to spawn are: {', '.join(names)}." if names else "There are none to spawn."
+    return {
+        spec.name: spec.description for spec in specs if spec.mode != "primary" and not spec.hidden
+    }
+
+
+def _named(agents: Iterable[str]) -> str:
+    names = ", ".join(agents)
+    return f"Agents to spawn are: {names}." if names else "There are none to spawn."
 
 
 def _model(world: World, parent: State, agent: AgentSpec, wanted: str) -> str:

@@ -22,8 +22,9 @@ from magy_server.tools.kit import make_tools
 from magy_server.tools.shell.processes import Processes
 
 BUILT_IN = [
-    "build", "commit", "compaction", "completion", "explore", "general", "plan", "rewrite",
-    "summary", "title",
+    "build", "plan", "explore", "general", "architect", "coder", "commit", "compaction",
+    "completion", "developer", "devops", "engineering-lead", "orchestrator", "project-manager",
+    "qa", "reviewer", "rewrite", "summary", "title",
 ]  # fmt: skip
 
 
@@ -421,7 +422,7 @@ def test_problems_of_agents_are_there_for_people(home: Path) -> None:
     assert len(projects.problems(None)) == 1
     with pytest.raises(InvalidConfig, match=r"one\.md:3: unknown setting 'nonsense'"):
         projects.agents(None).named("one")
-    with pytest.raises(NotFound, match="Agents are: build, explore, general, plan"):
+    with pytest.raises(NotFound, match="Agents are: build, plan, explore, general, arch"):
         projects.agents(None).named("two")
 
 

@@ -50,7 +50,8 @@ def test_an_agent_of_claude_code_is_one_here(home: Path, tmp_path: Path) -> None
     assert str(home / ".claude/agents/any.md") in claude_user_files()
     not_trusted = find_agents(str(root), trusted=False)
     assert "tidy" not in not_trusted and set(not_trusted.untrusted) == {"tidy"}
-    assert "reviewer" not in find_agents(str(root), trusted=True, custom=False)
+    shipped = find_agents(str(root), trusted=True, custom=False)["reviewer"]
+    assert shipped.prompt != "You review." and shipped.rules.keys != reviewer.rules.keys
 
 
 def test_it_takes_the_place_of_nothing_that_comes_with_magy(home: Path) -> None:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from magy_server.config.shipped import parsed
 from magy_server.core.permit import Rule, Ruleset, decide, withholds
-from magy_server.core.specs import AgentSpec, parse_agent, parse_rules
+from magy_server.core.specs import AgentSpec, parse_rules
 from magy_server.core.values import Decision, Facts, Resource
 
 from .rules import EFFECTS, facts, file
@@ -17,15 +18,19 @@ from .rules import EFFECTS, facts, file
 AGENTS = Path(__file__).parents[2] / "agents"
 HOME = "/home/someone"
 VISIBLE = ("build", "plan", "explore", "general")
+TEMPLATES = (
+    "architect", "coder", "developer", "devops", "engineering-lead", "orchestrator",
+    "project-manager", "qa", "reviewer",
+)  # fmt: skip
 HIDDEN = ("commit", "compaction", "completion", "summary", "title", "rewrite")
 
 
 def load() -> dict[str, AgentSpec]:
-    found: dict[str, AgentSpec] = {}
-    for path in sorted(AGENTS.glob("*.md")):
-        spec = parse_agent(path.stem, path.read_text(), f"agents/{path.name}", found)
-        found[path.stem] = spec.model_copy(update={"rules": spec.rules.at_home(HOME)})
-    return found
+    found = parsed({f"agents/{path.name}": path.read_text() for path in AGENTS.glob("*.md")}).agents
+    return {
+        name: spec.model_copy(update={"rules": spec.rules.at_home(HOME)})
+        for name, spec in found.items()
+    }
 
 
 BUILT_IN = load()
@@ -40,7 +45,7 @@ def judged(agent: str, key: str, subject: str, bypass: bool = False) -> Decision
 
 
 def test_these_agents_are_there() -> None:
-    assert set(BUILT_IN) == {*VISIBLE, *HIDDEN}
+    assert set(BUILT_IN) == {*VISIBLE, *HIDDEN, *TEMPLATES}
     assert all(len(spec.prompt) > 500 and spec.description for spec in BUILT_IN.values())
 
 
@@ -196,7 +201,7 @@ TOOLS = {
 """Their permission keys."""
 
 
-@pytest.mark.parametrize("agent", VISIBLE)
+@pytest.mark.parametrize("agent", [*VISIBLE, *TEMPLATES])
 def test_prompts_name_tools_and_only_such_as_the_agent_has(agent: str) -> None:
     spec = BUILT_IN[agent]
     named = {tool for tool in TOOLS if f"`{tool}`" in spec.prompt}
@@ -208,6 +213,71 @@ def test_prompts_name_tools_and_only_such_as_the_agent_has(agent: str) -> None:
 
 def test_the_prompt_of_build_names_every_tool_for_files_and_commands() -> None:
     assert not [tool for tool in TOOLS if f"`{tool}`" not in BUILT_IN["build"].prompt]
+
+
+LOOKERS = ("architect", "engineering-lead", "orchestrator", "project-manager", "reviewer")
+CHANGING = ("edit", "write", "emacs_eval", "a_tool_to_come")
+
+
+# --- the templates --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        pytest.param("architect", marks=pytest.mark.req("A019")),
+        pytest.param("engineering-lead", marks=pytest.mark.req("A025")),
+        "orchestrator",
+        "reviewer",
+    ],
+)
+def test_who_designs_leads_or_judges_changes_nothing(agent: str) -> None:
+    spec = BUILT_IN[agent]
+    assert (spec.mode, spec.hidden) == ("subagent", False)
+    for key in CHANGING:
+        assert withholds([spec.rules, COMMON], key), key
+    for path in ("a.py", ".magy/plan/a.md", "tests/test_a.py"):
+        assert judged(agent, "edit", path, bypass=True).action == "deny"
+
+
+@pytest.mark.parametrize("agent", TEMPLATES)
+def test_only_who_leads_may_have_agents_and_asks_for_each(agent: str) -> None:
+    leads = agent in ("engineering-lead", "orchestrator")
+    assert judged(agent, "agent", "spawn general").action == ("ask" if leads else "deny")
+    tools = BUILT_IN[agent].tools or ()
+    assert ("run_graph" in tools, "spawn_agent" in tools) == (leads, leads)
+
+
+@pytest.mark.req("A020", "A023", "A024")
+@pytest.mark.parametrize("agent", ["developer", "devops", "coder"])
+def test_who_builds_may_do_what_build_may(agent: str) -> None:
+    for path in BUILD_ALLOWS["edit"]:
+        assert judged(agent, "edit", path).action == "allow"
+    for line in ("make", "git commit -m x", "git push", "terraform apply", "pytest"):
+        assert judged(agent, "bash", line).action == "ask"
+    assert judged(agent, "net", "https://example.org/").action == (
+        "deny" if agent == "coder" else "ask"
+    )
+
+
+@pytest.mark.req("A021")
+def test_qa_changes_tests_and_runs_what_it_is_allowed_to() -> None:
+    for path in ("tests/a.py", "src/tests/deep/a.py", "test_a.py", "src/test_a.py", "a_test.go",
+                 "src/a.test.ts", "a.spec.js", "spec/a_spec.rb", "app/__tests__/a.tsx",
+                 "magy-test.el"):  # fmt: skip
+        assert judged("qa", "edit", path).action == "allow", path
+        assert judged("qa", "write", path).action == "allow", path
+    for path in ("a.py", "src/latest.py", "tests.py/../a.py", "conftest.toml", "contests/a.py",
+                 "tests/.env", "/etc/tests/a", ".github/workflows/ci.yml"):  # fmt: skip
+        assert judged("qa", "edit", path, bypass=True).action == "deny", path
+    assert judged("qa", "bash", "pytest -q").action == "ask"
+
+
+@pytest.mark.req("A022")
+def test_the_project_manager_keeps_plans_and_looks() -> None:
+    assert judged("project-manager", "edit", ".magy/plan/a.md").action == "allow"
+    assert judged("project-manager", "edit", "a.py", bypass=True).action == "deny"
+    assert judged("project-manager", "agent", "list").action == "allow"
 
 
 # --- the others -----------------------------------------------------------------------------------
@@ -269,7 +339,7 @@ def test_hidden_agents_can_do_nothing_but_answer(agent: str) -> None:
         assert withholds([spec.rules], key)
 
 
-@pytest.mark.parametrize("agent", ["plan", "explore"])
+@pytest.mark.parametrize("agent", ["plan", "explore", *LOOKERS])
 def test_who_only_looks_may_look_and_is_asked_about_nothing_inside(agent: str) -> None:
     """Nor can bypass or an answer let it act: what build asks is denied here."""
     for line in BUILD_ALLOWS["bash"]:

@@ -92,7 +92,8 @@ async def test_an_agent_delegates_and_uses_what_comes_back(root: Path, state: Pa
         assert f"## {job} (general: Beans): completed\n42 beans." in rest
         assert f"## {job} (general: Beans): completed\n7 peas." in rest
         assert f"Closed: {job}. It was completed." in rest
-        assert rest.rstrip().endswith("7 peas.") and f"- {job} (general: Beans): closed" in rest
+        assert "7 peas.\n\nAgents to spawn:\n- explore: " in rest
+        assert f"- {job} (general: Beans): closed" in rest
         (child,) = await children(one, includeClosed=True)
         assert (child["state"], child["turns"], child["waiting"]) == ("closed", 2, 0)
         assert await children(one) == []

@@ -136,7 +136,24 @@ text: hi
             assert await one.client.request("magy/child/spawn", ask)
         await one.turn("delegate")
         assert "'primary' is for people" in one.outputs()[0]
-        assert one.outputs()[0].endswith("are: explore, general, all, subagent.")
+        assert one.outputs()[0].endswith("qa, reviewer, all, subagent.")
+
+
+async def test_an_agent_learns_which_agents_there_are_when_it_asks(root: Path, state: Path) -> None:
+    agent(state / "agent", "poet", "mode: all")
+    agent(state / "agent", "hermit", "mode: primary")
+    script = "prompt: who\ncall: list_agents {}\n---\ntext: {{last}}\n"
+    async with person(root, state, script) as one:
+        await one.new()
+        await one.turn("who")
+        lines = one.said().splitlines()
+        assert lines[:3] == ["You have no agents.", "", "Agents to spawn:"]
+        assert [line.partition(":")[0] for line in lines[3:]] == [
+            "- explore", "- general", "- architect", "- coder", "- developer", "- devops",
+            "- engineering-lead", "- orchestrator", "- project-manager", "- qa", "- reviewer",
+            "- poet",
+        ]  # fmt: skip
+        assert "- poet: Helps with poet" in lines
 
 
 @pytest.mark.req("E013")

@@ -327,7 +327,7 @@ async def test_each_skill_that_comes_with_magy_is_at_work_when_it_is_named(
         "executing-plans", "verification-before-completion", "git-workflow",
         "requesting-code-review", "receiving-code-review", "finishing-a-development-branch",
         "research", "research-add", "research-batch", "research-explore", "research-report",
-        "skill-creator", "init",
+        "skill-creator", "init", "dispatching-parallel-agents", "subagent-driven-development",
     }  # fmt: skip
     assert wanted <= set(shipped().skills)
     async with at_work(root, state) as (one, model):

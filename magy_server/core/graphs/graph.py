@@ -44,7 +44,9 @@ class GraphTask(Value):
         description="The whole task; besides, the agent sees the results of what the task needs, "
         "nothing else",
     )
-    agent: str = Field("general", description="Which agent, such as explore or general")
+    agent: str = Field(
+        "general", description="Which agent, such as explore or general; list_agents names all"
+    )
     needs: tuple[TaskId, ...] = Field((), description="The ids of tasks that must be done before")
     model: str = Field("", description="provider/model; empty: the agent's, else yours")
     retries: int = Field(0, ge=0, le=3, description="How often it is tried again if it fails")

@@ -39,6 +39,8 @@ SHOWN = 20_000
 """The most characters of results that one wait gives; it gives the first one whole, however long it
 is."""
 LISTED = 50
+ABOUT = 160
+"""Characters of what an agent is for."""
 _HEAD = regex(r"^(?=## \S+ \()", re.MULTILINE)
 """The result of a child begins so."""
 PATIENCE = 86_400.0
@@ -132,7 +134,7 @@ async def _spawn_recover(
 )  # fmt: skip
 async def spawn_agent(
     ctx: ToolContext,
-    agent: Annotated[str, "Which agent, such as explore or general"],
+    agent: Annotated[str, "Which agent, such as explore or general; list_agents names all"],
     prompt: Annotated[
         str,
         "The whole task; the agent sees nothing of this conversation unless you give it context",
@@ -350,14 +352,21 @@ async def list_agents(
     ctx: ToolContext,
     include_closed: Annotated[bool, "Include closed agents"] = False,
 ) -> Outcome:
-    """List the agents below you: each one's state, latest message and cost."""
+    """List the agents below you, with each one's state, latest message and cost; and the agents
+    that can be spawned, with what each is for."""
     found = await ctx.team.list(closed=include_closed)
-    if not found:
-        return Outcome(for_model="You have no agents.", for_user="no agents")
-    lines = [_listed(child) for child in found[:LISTED]]
-    if len(found) > LISTED:
-        lines.append(f"({len(found) - LISTED} more)")
-    return Outcome(for_model="\n".join(lines), for_user=f"{len(found)} agents")
+    lines = [*_some(list(map(_listed, found))), *(["You have no agents."] if not found else [])]
+    there = [f"- {name}: {shortened(about, ABOUT)}" for name, about in ctx.team.offered().items()]
+    if there:
+        lines += ["", "Agents to spawn:", *_some(there)]
+    return Outcome(
+        for_model="\n".join(lines), for_user=f"{len(found)} agents" if found else "no agents"
+    )
+
+
+def _some(lines: Sequence[str]) -> Sequence[str]:
+    more = [f"({len(lines) - LISTED} more)"] if len(lines) > LISTED else []
+    return [*lines[:LISTED], *more]
 
 
 def _listed(child: ChildInfo) -> str:
