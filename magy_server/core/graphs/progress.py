@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from magy_server.core.agents.child import LIVE, ChildInfo
 from magy_server.core.agents.mail import Mailed, Status, TextPayload
 from magy_server.core.graphs.graph import SETTLED, GraphTask, TaskState, last
-from magy_server.core.graphs.merging import Merged, Piece, merged
 from magy_server.core.state.spending import NO_SPENDING, Spent
 from magy_server.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from magy_server.core.graphs.merging import Merged
 
 MARKS: Mapping[TaskState, str] = {
     "waiting": "·", "ready": "·", "running": "▸", "asking": "?", "completed": "✓",
@@ -61,6 +64,8 @@ class GraphProgress:
     def result(self) -> Merged:
         """Returns what the tasks that nobody needs say together. Of one that gave nothing, what it
         would have built on stands in its place."""
+        from magy_server.core.graphs.merging import Piece, merged  # most runs have no graph
+
         shown = {task.id for task in last(self.tasks)}
         for task in reversed(self.tasks):
             if task.id in shown and self.states[task.id] != "completed":

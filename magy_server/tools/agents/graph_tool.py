@@ -10,6 +10,7 @@ from pydantic import Field
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.graphs.graph import GraphTask, check_writes, in_order
 from magy_server.core.graphs.progress import GraphProgress
+from magy_server.core.graphs.scheduling import chosen
 from magy_server.core.graphs.shapes import Shape, shaped
 from magy_server.core.text.sanitizing import shortened
 from magy_server.core.tool import FactContext, Gathered, ToolContext, previewed, run_again
@@ -60,7 +61,13 @@ async def _graph_facts(
         resources=tuple(Resource(kind="agent", subject=f"spawn {agent}") for agent in agents),
         title=shortened(f"{begins} {len(ordered)} tasks: {names}", TITLE),
     )
-    return previewed(facts, "\n\n".join(map(_shown, ordered)), code=True)
+    chose = [_chosen(tasks)] if shape == "auto" and len(tasks) > 1 else []
+    return previewed(facts, "\n\n".join([*chose, *map(_shown, ordered)]), code=True)
+
+
+def _chosen(tasks: Sequence[GraphTask]) -> str:
+    found = chosen(tasks)
+    return f"shape: {found.shape}, since {found.why} ({found.complexity} work)"
 
 
 def _asked_for(tasks: Sequence[GraphTask]) -> Mapping[str, set[str]]:
@@ -94,10 +101,12 @@ async def run_graph(
     tasks: Annotated[tuple[GraphTask, ...], "The tasks"] = (),
     shape: Annotated[
         Shape,
-        "graph: as `needs` says; pipeline: each needs the one before; fan_out: side by side, the "
-        "last brings together; discussion: as fan_out, but they also answer each other",
-    ] = "graph",
-    rounds: Annotated[int, "How often each speaks in a discussion", Field(ge=1, le=4)] = 2,
+        "auto: what suits them; graph: as `needs` says; pipeline: each needs the one before; "
+        "fan_out: side by side, the last brings together; discussion: as fan_out, but they also "
+        "answer each other; swarm: the first splits the work, the others are roles, the last "
+        "brings together",
+    ] = "auto",
+    rounds: Annotated[int, "How often each speaks to the others", Field(ge=1, le=4)] = 2,
     go_on: Annotated[str, "The id of a graph that was interrupted, instead of tasks"] = "",
 ) -> Outcome:
     """Have several agents do tasks of which some build on others, and get what all come to. Each

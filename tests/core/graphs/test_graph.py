@@ -213,11 +213,38 @@ def test_in_a_discussion_each_answers_all_before_one_brings_together() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.req("A180")
+def test_a_swarm_splits_the_work_does_it_fits_it_together_and_brings_it_together() -> None:
+    team = [task("lead"), task("dev", agent="developer"), task("qa", agent="qa"), task("end")]
+    tasks = shaped("swarm", team)
+    assert needs(tasks) == {
+        "lead": (), "dev": ("lead",), "qa": ("lead",),
+        "dev-2": ("dev", "qa"), "qa-2": ("qa", "dev"),
+        "end": ("lead", "dev-2", "qa-2"),
+    }  # fmt: skip
+    told = {one.id: one.prompt for one in tasks}
+    assert "- dev (developer): do dev\n- qa (qa): do qa" in told["lead"]
+    assert "You are dev, one of several at work: qa. The message before" in told["dev"]
+    assert told["dev-2"].startswith("do dev\n\nYou are dev, and have done your part.")
+    assert {one.agent for one in tasks if one.id.startswith("dev")} == {"developer"}
+    assert needs(shaped("swarm", team, rounds=1))["end"] == ("lead", "dev", "qa")
+
+
+def test_what_people_write_in_braces_stays_as_it_is() -> None:
+    odd = [task(id).model_copy(update={"prompt": f"{id} {{prompt}} {{0}}"}) for id in "abcd"]
+    shapes: tuple[Shape, ...] = ("discussion", "swarm", "auto")
+    for shape in shapes:
+        for one in shaped(shape, odd):
+            assert one.prompt.startswith(f"{one.id[0]} {{prompt}} {{0}}")
+
+
 @pytest.mark.parametrize(
     ("shape", "tasks", "said"),
     [
         ("fan_out", [task("a")], "at least one task and one"),
         ("discussion", [task("a"), task("b")], "at least two tasks that speak"),
+        ("swarm", [task("a"), task("b"), task("c")], "one task that splits the work, two roles"),
+        ("swarm", [task(f"t{n}") for n in range(400)], "at most 100,000 needs"),
         ("pipeline", [task("a"), task("b", "a")], "leave `needs` of 'b' out"),
         ("discussion", [task(f"t{n}") for n in range(400)], "at most 100,000 needs, not 159,600"),
     ],
