@@ -15,6 +15,8 @@ LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 PATIENCE = 60.0
 """Seconds that a process which ends waits for what it has begun."""
+MOMENT = 1.0
+"""Seconds that it has, once it is to stop."""
 
 
 def logged(error: BaseException, of: str = "") -> None:
@@ -67,11 +69,14 @@ class Tasks:
 
     async def settle(self, seconds: float = PATIENCE) -> bool:
         """Waits until all tasks are done, for the end of the process, and stops those that are not
-        after so many seconds: a disk may never answer. Returns whether all were done."""
+        after so many seconds: a disk may never answer. What is in the midst of `to_end` has a
+        moment more, and is left then. Returns whether all were done."""
         tasks = tuple(self._all)
         _, late = await asyncio.wait(tasks, timeout=seconds) if tasks else ((), ())
+        for task in late:
+            task.cancel()
         if late:
-            await self.cancel()
+            await asyncio.wait(late, timeout=MOMENT)
         return not late
 
     async def cancel(self) -> None:

@@ -33,6 +33,7 @@ from magy_server.engine.log import Write
 from magy_server.engine.prefetch import Early
 from magy_server.engine.session import Session
 from magy_server.engine.world import World
+from magy_server.tasks import logged
 
 Permit = Callable[[], AbstractAsyncContextManager[None]]
 
@@ -267,6 +268,8 @@ async def shown(
         progress.over()
         ticking.cancel()
         await asyncio.wait([ticking])  # a stop that comes just now is for who waits here
+        if not ticking.cancelled() and (error := ticking.exception()):
+            logged(error, ticking.get_name())  # it only shows how far the model is
 
 
 def said(passed: float, reading: Reading | None, prompt: int, facts: ModelFacts) -> str:

@@ -39,12 +39,14 @@ class Folder(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """`within`: what a link may not lead out of, "" for a person's own folders."""
+    """`within`: what a link may not lead out of, "" for a person's own folders. `beside`: a file
+    that has the same name and is not read."""
 
     name: str
     path: str
     folder: Folder
     within: str
+    beside: str = ""
 
 
 def own_folder(config: str) -> str:
@@ -117,6 +119,10 @@ class _Reading:
                 f"{found[MOST - 1].name}."
             )
         for one in found[:MOST]:
+            if one.beside:
+                self.problems.append(
+                    f"{one.beside} is not read: {one.path} is a skill of the same name."
+                )
             try:
                 skill = self._skill(one)
             except InvalidConfig as error:
@@ -145,7 +151,11 @@ def _listed(folder: Folder, within: str) -> list[_Found]:
             named = sorted(filter(None, map(_file_of, islice(entries, 20 * MOST))))
     except OSError:
         return []
-    return [_Found(name, path, folder, within) for name, path in dict(named).items()][: MOST + 1]
+    found: dict[str, _Found] = {}
+    for name, path in named:
+        beside = found[name].path if name in found else ""
+        found[name] = _Found(name, path, folder, within, beside)
+    return list(found.values())[: MOST + 1]
 
 
 def _file_of(entry: os.DirEntry[str]) -> tuple[str, str] | None:

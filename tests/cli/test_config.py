@@ -66,6 +66,18 @@ def test_an_untrusted_project_only_narrows(magy: Magy) -> None:
     assert values(magy)["trusted"] is False
 
 
+def test_it_is_said_which_files_the_trust_is_for(magy: Magy) -> None:
+    assert "there are none" in " ".join(magy("config", "trust").stdout.split())
+    agents = magy.root / ".magy" / "agents"
+    agents.mkdir(parents=True)
+    for number in range(30):
+        (agents / f"a{number:02}.md").write_text("---\ndescription: x\n---\nDo.\n")
+    write(magy, "project", "")
+    said = magy("config", "trust").stdout.splitlines()
+    assert "  .magy/agents/a00.md" in said and "  and 11 more" in said
+    assert len(said) < 30
+
+
 def test_the_table_is_toml_that_says_the_same(magy: Magy) -> None:
     write(
         magy,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from magy_server.tasks import Tasks
+from magy_server.tasks import Tasks, to_end
+from tests.patience import PATIENCE
 
 
 async def test_what_was_begun_is_done() -> None:
@@ -29,3 +30,15 @@ async def test_what_never_ends_is_stopped() -> None:
     assert not await tasks.settle(0.01)
     assert stuck.cancelled()
     assert await asyncio.gather(waiting, return_exceptions=True)
+
+
+async def test_what_cannot_be_stopped_holds_up_no_end() -> None:
+    """A thread that waits for such a disk."""
+    answers = asyncio.Event()
+    tasks = Tasks()
+    tasks.begin(to_end(answers.wait()))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(PATIENCE):
+        assert not await tasks.settle(0.01)
+    answers.set()
+    assert await tasks.settle()

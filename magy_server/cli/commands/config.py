@@ -16,9 +16,10 @@ from magy_server.cli import exit_codes, project_directory
 from magy_server.cli.composition import Composition
 from magy_server.cli.project_trust import trusted
 from magy_server.cli.screen.terminal import Screen, standard_output
-from magy_server.cli.screen.text import Marks, Span, record, width_of
+from magy_server.cli.screen.text import Marks, Span, filled, record, width_of
 from magy_server.config import administrator, hooks, layers
 from magy_server.config.layers import Loaded
+from magy_server.config.trust import magy_files
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.settings import Settings
 from magy_server.core.spawn_settings import clamped
@@ -31,6 +32,8 @@ _BARE = regex(r"[A-Za-z0-9_-]+\Z")
 _VARIABLE = regex(r"[A-Z_][A-Z0-9_]*\Z")
 _COMMENT = 44
 """Column of the origins."""
+NAMED = 20
+"""Files that are named where there may be thousands."""
 
 
 def settings(options: argparse.Namespace, app: Composition) -> int:
@@ -118,14 +121,25 @@ def _noticed(head: str, remarks: Sequence[str], marks: Marks) -> list[Span]:
 async def _trust(screen: Screen, app: Composition, root: str, *, trusted: bool) -> int:
     async with app.compose([root], {}) as (_, trust):
         await trust.set(root, trusted)
-    said = (
-        f"{root} is trusted with its present Magy files; when one of them changes, run this "
-        "again.\n"
-        if trusted
-        else f"{root} is not trusted: its Magy files can only restrict what is allowed.\n"
-    )
-    await screen.write([(said, "")])
+    if trusted:
+        spans = await asyncio.to_thread(_vouched_for, root, screen.width)
+    else:
+        said = f"{root} is not trusted: its Magy files can only restrict what is allowed."
+        spans = [(filled(one_line(said), screen.width), "")]
+    await screen.write(spans)
     return exit_codes.DONE
+
+
+def _vouched_for(root: str, width: int | None) -> list[Span]:
+    """Returns the files that the trust is for."""
+    names = sorted(os.path.relpath(path, root) for path in magy_files(root))
+    head = f"{one_line(root)} is trusted with its present Magy files"
+    if not names:
+        return [(filled(f"{head}: there are none. Run this again when there are.", width), "")]
+    more = [f"and {len(names) - NAMED:,} more"] if len(names) > NAMED else []
+    spans = [(filled(f"{head}:", width), "")]
+    spans += [(f"  {one_line(name)}\n", "") for name in [*names[:NAMED], *more]]
+    return [*spans, (filled("When one of them changes, run this again.", width), "")]
 
 
 # --- what is printed ------------------------------------------------------------------------------

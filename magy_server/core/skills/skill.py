@@ -42,6 +42,8 @@ NEAR = 0.85
 Kind = Literal["instruction", "tool"]
 Source = Literal["bundled", "user", "installed", "project"]
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+RESERVED = ("clear", "compact", "problems", "spawn", "terminal")
+"""What these mean behind an `@` is no skill."""
 _GLOB = re.compile(r"[^\s\\\[\]{}]+")
 
 
@@ -153,6 +155,10 @@ def parse_skill(name: str, text: str, where: str, source: Source = "bundled") ->
         raise InvalidConfig(
             f"{where}: {name!r} is not a valid skill name; use small letters, digits and single "
             f"hyphens, at most {LONGEST_NAME}, for its folder."
+        )
+    if name in RESERVED:
+        raise InvalidConfig(
+            f"{where}: `@{name}` means something else in a prompt; give the skill another name."
         )
     stepped = where.endswith((".yaml", ".yml"))
     front, body = (text, "") if stepped else front_matter(text, where, SKILL_FILE)

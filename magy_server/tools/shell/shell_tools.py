@@ -96,7 +96,7 @@ def _bash(shell: _Shell) -> Tool:
         ] = shell.usual,
         background: Annotated[bool, "Do not wait until it ends (servers, watchers)"] = False,
     ) -> Result:
-        """Run a command with bash in the workspace root. Each call starts a new shell: cd and
+        """Run a command with bash in the working directory. Each call starts a new shell: cd and
         variables do not carry over. There is no terminal and no input. Of a long output you get
         the beginning and the end. Magy stops what a command leaves running, unless it runs in
         the background: then bash_output reads its output so far, and bash_stop stops it."""
@@ -118,7 +118,7 @@ def _bash_with_network(shell: _Shell) -> Tool:
             bool, "It needs the network, or writes outside the workspace: the user is asked"
         ] = False,
     ) -> Result:
-        """Run a command with bash in the workspace root. Each call starts a new shell: cd and
+        """Run a command with bash in the working directory. Each call starts a new shell: cd and
         variables do not carry over. There is no terminal and no input. Of a long output you get
         the beginning and the end. Magy stops what a command leaves running, unless it runs in
         the background: then bash_output reads its output so far, and bash_stop stops it. A command

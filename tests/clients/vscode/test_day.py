@@ -4,12 +4,16 @@ else is what a person has who did what the client's page says."""
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 
 import pytest
 
 from tests.clients.shop import PRICES, TYPED, edit, script
 from tests.clients.vscode.story import BROKEN, NOTES, Came, Part, Scene, Stage, parts
+from tests.mcp.test_servers import HERE
+
+RUDE = HERE / "rude_server.py"
 
 LINES = ("first\n\tsame ", "first\n\tother ")
 MENDED = NOTES.replace(b"first\r\n\tsame ", b"first\r\n\tother ")
@@ -62,6 +66,11 @@ prompt: sweep
 call: bash {{"command": "touch swept"}}
 ---
 text: It was swept.
+
+prompt: fill in the form
+call: call_tool {{"name": "mcp__rude__form", "arguments": {{}}}}
+---
+text: It got {{{{last}}}}
 
 prompt: Document the code
 text: These are prices.
@@ -373,6 +382,41 @@ def begun_anew(scene: Scene) -> None:
     one.until(lambda: model.input_value() == "scripted/script", "the model")
 
 
+def filled_in(scene: Scene) -> None:
+    """A form of an MCP server is filled in at the top, field by field; Escape leaves it open."""
+    one, talk = scene.window, scene.talk
+    rude = f'[mcp.rude]\ncommand = "{sys.executable}"\nargs = ["{RUDE}"]\n'
+    scene.server.configure(f'{rude}start_timeout = 100\n[permission]\nmcp__rude = "allow"\n')
+    fill = talk.frame.locator(".block.question.open").get_by_role("button", name="Fill it in…")
+
+    def asked() -> bool:
+        # Of a server that starts yet the model has no tools: then its call fails.
+        failed = talk.words().count("It got")
+        talk.ask("fill in the form")
+        one.until(lambda: fill.count() or talk.words().count("It got") > failed, "the call")
+        return fill.count() > 0
+
+    one.until(asked, "the form")
+    assert "Which branch?" in talk.question()
+
+    def begun() -> bool:
+        if not box.is_visible():
+            fill.click(timeout=2000)
+        return box.is_visible()
+
+    box = one.page.locator(".quick-input-widget input").first
+    one.until(begun, "the first field")
+    assert "rude asks (1 of 3): branch" in one.page.locator(".quick-input-widget").inner_text()
+    one.keys("Escape")
+    one.until(lambda: not box.is_visible() and fill.count(), "the question")
+    one.until(begun, "the first field again")
+    one.answer("release-7")
+    one.choose("yes")
+    one.choose("Leave it out")
+    talk.said('"content": {"branch": "release-7", "push": true}')
+    talk.idle()
+
+
 def suggested(scene: Scene) -> None:
     """Off until it is turned on: how a line goes on, as a suggestion that a key takes."""
     one, server = scene.window, scene.server
@@ -411,6 +455,7 @@ PARTS: Mapping[Part, Sequence[str]] = {
     reloaded: (),
     forked: ("G025",),
     begun_anew: (),
+    filled_in: (),
     suggested: ("G009",),
 }
 

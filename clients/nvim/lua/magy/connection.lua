@@ -70,12 +70,11 @@ local function version_problem(client)
   if about.protocol == M.PROTOCOL then
     return nil
   end
-  local older = (about.protocol or 0) < M.PROTOCOL and "the server" or "this plugin"
-  return ("The server (%s) and this plugin (%s) speak different protocols. Update %s."):format(
-    about.version or "of unknown version",
-    M.VERSION,
-    older
-  )
+  local server = about.version or "of unknown version"
+  if (about.protocol or 0) < M.PROTOCOL then
+    return ("Update the server (%s): this plugin (%s) is newer."):format(server, M.VERSION)
+  end
+  return ("Update this plugin (%s): the server (%s) is newer."):format(M.VERSION, server)
 end
 
 local function ready(client)

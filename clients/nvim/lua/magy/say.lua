@@ -4,24 +4,49 @@ local one_line = require("magy.state.harmless").one_line
 
 local M = {}
 
+local width = vim.fn.strdisplaywidth
+
+--- Returns as much of a text as there is room for on the command line, and says where all of it is.
+local function cut(text)
+  local rest = "… (`:Magy log`)"
+  local room = math.max(0, vim.v.echospace - width(rest))
+  text = vim.fn.strcharpart(text, 0, room)
+  while width(text) > room do
+    text = vim.fn.strcharpart(text, 0, vim.fn.strchars(text) - 1)
+  end
+  return text .. rest
+end
+
+--- Shows a text. Neovim's own `vim.notify` asks for ENTER after more than one line; what is `unasked`, or comes
+--- while something is typed, is cut to one.
+local function show(text, level, unasked)
+  text = "Magy: " .. text
+  local own = debug.getinfo(vim.notify, "S").source:find("^@vim/")
+  local typing = vim.fn.mode():find("^[iR]")
+  if own and (unasked or typing) and width(text) > vim.v.echospace then
+    vim.lsp.log.warn(text)
+    text = cut(text)
+  end
+  vim.notify(text, level)
+end
+
+local function formatted(text, ...)
+  return one_line(select("#", ...) > 0 and text:format(...) or text)
+end
+
 function M.info(text, ...)
-  vim.notify("Magy: " .. one_line(select("#", ...) > 0 and text:format(...) or text), vim.log.levels.INFO)
+  show(formatted(text, ...), vim.log.levels.INFO)
 end
 
 function M.warn(text, ...)
-  vim.notify("Magy: " .. one_line(select("#", ...) > 0 and text:format(...) or text), vim.log.levels.WARN)
+  show(formatted(text, ...), vim.log.levels.WARN)
 end
 
---- Says what the server tells the person, on one line: Neovim asks for ENTER after more. The log has all of it.
+--- Says what the server tells the person.
 function M.told(project, params)
-  local text = "Magy: "
-    .. one_line(params.message):gsub(vim.pesc(project.root .. "/"), ""):gsub(vim.pesc(project.root), project.name)
-  local rest = "… (`:Magy log`)"
-  if vim.fn.strdisplaywidth(text) > vim.v.echospace then
-    vim.lsp.log.warn(text)
-    text = vim.fn.strcharpart(text, 0, math.max(0, vim.v.echospace - vim.fn.strchars(rest))) .. rest
-  end
-  vim.notify(text, params.type <= 2 and vim.log.levels.WARN or vim.log.levels.INFO)
+  local text =
+    one_line(params.message):gsub(vim.pesc(project.root .. "/"), ""):gsub(vim.pesc(project.root), project.name)
+  show(text, params.type <= 2 and vim.log.levels.WARN or vim.log.levels.INFO, true)
 end
 
 --- Says what a request was refused for, and nothing if `problem` is nil.

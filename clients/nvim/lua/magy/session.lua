@@ -279,16 +279,28 @@ events.on("magy/child/changed", function(project, params)
   end
 end)
 
+--- Finds the session of the project in which something was said last, other than `except`; `done` gets it, or nil.
+function M.find_last(project, except, done, failed, cursor)
+  local params = { cwd = project.root, only = true, limit = 100, cursor = cursor }
+  connection.ask(project, "magy/session/list", params, function(result)
+    local page = result or { sessions = {} }
+    local last = vim.iter(page.sessions):find(function(one)
+      return one.agent ~= "rewrite" and one.cwd == project.root and one.sessionId ~= except and (one.turns or 0) > 0
+    end)
+    if last or not page.nextCursor then
+      return done(last)
+    end
+    M.find_last(project, except, done, failed, page.nextCursor)
+  end, failed)
+end
+
 --- Learns which session of the project was the last, while none is shown: it is offered.
 local function learn_last(project)
-  local params = { cwd = project.root, limit = 20 }
-  connection.request(project, "magy/session/list", params, function(_, result)
-    project.last = vim.iter(result and result.sessions or {}):find(function(one)
-      return one.agent ~= "rewrite" and one.cwd == project.root and (one.turns or 0) > 0
-    end)
+  M.find_last(project, nil, function(last)
+    project.last = last
     M.main(project).state:frame()
     changed(project.view)
-  end)
+  end, function() end)
 end
 
 events.on("ready", function(project)

@@ -101,11 +101,7 @@ end
 
 --- Goes on with the session of the project before the one that is shown.
 function M.last(project)
-  local now = session.main(project).session
-  connection.ask(project, "magy/session/list", { cwd = project.root, limit = 20 }, function(result)
-    local last = vim.iter(result.sessions):find(function(one)
-      return one.agent ~= "rewrite" and one.cwd == project.root and one.sessionId ~= now and (one.turns or 0) > 0
-    end)
+  session.find_last(project, session.main(project).session, function(last)
     if not last then
       return say.info("There is no other session of %s.", project.name)
     end
