@@ -85,7 +85,7 @@ def _main(arguments: Sequence[str] | None) -> int:
             return _mcp(chosen.root)
         case (
             "run" | "sessions" | "agents" | "permissions" | "policy" | "audit" | "config" | "edit"
-            | "path" | "completion" | "mcp" | "skills" | "plugins" | "models"
+            | "path" | "completion" | "mcp" | "skills" | "plugins" | "models" | "magi"
         ):  # fmt: skip
             return _terminal(parser, chosen)
         case "doctor":

@@ -56,6 +56,11 @@ def _perform(
             from magy_server.cli.commands.run import run
 
             return run(chosen, composition())
+        case "magi":
+            log_to_terminal()
+            from magy_server.cli.commands.magi import magi
+
+            return magi(chosen, composition())
         case (
             "sessions"
             | "agents"

@@ -11,6 +11,7 @@ COMMANDS = (
     ("magy sessions", "the sessions of this project; show, undo or continue one"),
     ("magy agents", "the agents at work here, as a tree"),
     ("magy models", "the models to choose from: magy run --model NAME"),
+    ('magy magi "Should we ship it?"', "three agents judge it, and a ruling follows from that"),
     ("magy permissions", "what you allowed for good; withdraw it"),
     ("magy skills", "texts that tell agents how a kind of work is done; write and install them"),
     ("magy plugins", "what installed packages add to Magy; switch them on and off"),

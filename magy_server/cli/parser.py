@@ -9,11 +9,11 @@ from functools import cache
 
 from magy_server import __version__
 from magy_server.cli.exit_codes import EDIT_CODES, EXIT_CODES
+from magy_server.cli.extension_options import plugin_options, skill_options
+from magy_server.cli.magi_options import magi_options
 from magy_server.cli.mcp_options import mcp_options
 from magy_server.cli.parser_parts import Commands, Parser, flag, root_option, silent
-from magy_server.cli.plugin_options import plugin_options
 from magy_server.cli.policy_options import audit_options, policy_options
-from magy_server.cli.skill_options import skill_options
 
 ACP = """\
 Serve an editor that speaks the Agent Client Protocol, on standard input and output.
@@ -37,12 +37,11 @@ def build() -> argparse.ArgumentParser:
     _sessions(commands)
     _agents(commands)
     _models(commands)
-    _permissions(commands)
-    policy_options(commands)
-    audit_options(commands)
-    mcp_options(commands)
-    skill_options(commands)
-    plugin_options(commands)
+    for options in (
+        magi_options, _permissions, policy_options, audit_options, mcp_options, skill_options,
+        plugin_options,
+    ):  # fmt: skip
+        options(commands)
     _config(commands)
     _edit(commands)
     _doors(commands)

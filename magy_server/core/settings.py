@@ -312,6 +312,15 @@ class HookSettings(Given):
     )
 
 
+class MagiSettings(Given):
+    """The models of the three nodes of a deliberation, `provider/model`; empty: the model of those
+    configured that suits the node best, else the session's. Three different ones judge best."""
+
+    melchior: str = Field(default="", description="The scientist's: best a model strong in logic.")
+    balthasar: str = Field(default="", description="The mother's: best a balanced model.")
+    casper: str = Field(default="", description="The woman's: best an expressive model.")
+
+
 class AuditSettings(Given):
     enabled: bool = Field(default=True, description="Whether Magy writes audit files.")
     directory: str = Field(
@@ -405,6 +414,7 @@ class Settings(Given):
         description="Whether a skill whose words stand in your prompt goes along unasked; "
         "`magy skills explain PROMPT` says which would.",
     )
+    magi: MagiSettings = MagiSettings()
     audit: AuditSettings = AuditSettings()
     redact: RedactSettings = RedactSettings()
     mirror: MirrorSettings = MirrorSettings()

@@ -15,7 +15,16 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, Protocol, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    Protocol,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
@@ -40,6 +49,12 @@ from magy_server.core.values import (
     digest,
 )
 from magy_server.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from magy_server.core.magi.case import Case
+    from magy_server.core.magi.deliberation import Deliberation
+    from magy_server.core.magi.panel import Panel
+    from magy_server.core.magi.recorded import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +155,19 @@ class Team(Protocol):
         """Has these tasks, which are in order, done by agents below the session's own; `id`: the
         call that began this. `moved` is called with how it is, each time that changes. Returns when
         all is settled, nothing more can begin, or somebody has something to say to the session."""
+
+    async def panel(self, case: Case) -> Panel:
+        """Returns the models that would judge this case, and what that may cost. A session whose
+        own model is a small one cannot lead."""
+
+    async def rulings(self) -> Sequence[Record]:
+        """Returns the deliberations that this session has had, the oldest first."""
+
+    async def deliberate(
+        self, call: str, case: Case, moved: Callable[[Deliberation], None]
+    ) -> Deliberation:
+        """Has the case judged by three agents below the session's own; `call` began that. `moved`
+        is called with how it is, each time that changes."""
 
     async def awaited(self) -> Sequence[str]:
         """Returns its own children that are not closed, or of whom something is still to come."""

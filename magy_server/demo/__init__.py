@@ -30,6 +30,7 @@ MORE = (
     "Document that prices include VAT, and what the mean of an empty list is; make total() "
     "return whole cents."
 )
+DECIDE = "@magi Should the shop round prices when it stores them?"
 DELEGATE = "Have a child agent write a test of total(), and tell me how it went."
 PROMPT = "average() crashes on an empty list. Please fix it and run the tests."
 
@@ -106,6 +107,8 @@ async def _play(directory: Path, *, fast: bool, real: bool) -> int:
             screen.scene("Ada gives a task to a child agent, and talks to both agents")
             ended = ended and await story.ask("delegate", DELEGATE) == "end_turn"
             await story.review.accept_all(root / TEST_OF_TOTAL)
+            screen.scene("Ada has a question judged by three agents, each by itself")
+            ended = ended and await story.ask("decide", DECIDE) == "end_turn"
         done = await _after(screen, editor, root, file, real=real)
         await editor.stop()
     return 0 if ended and (done or real) else 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import ChildInfo, Spawn, Waited
@@ -30,6 +30,12 @@ from magy_server.team.children import Children
 from magy_server.team.graphs import GraphRun
 from magy_server.team.mailing import Mailing
 from magy_server.team.spawning import offered
+
+if TYPE_CHECKING:
+    from magy_server.core.magi.case import Case
+    from magy_server.core.magi.deliberation import Deliberation
+    from magy_server.core.magi.panel import Panel
+    from magy_server.core.magi.recorded import Record
 
 NAMED = 20
 """Agents that an error names."""
@@ -145,6 +151,29 @@ class TeamAccess:
     ) -> GraphProgress:
         run = GraphRun(self._world, self._children, self._mailing, self._session, id, tasks, moved)
         with _for_the_model():
+            return await run.done()
+
+    async def panel(self, case: Case) -> Panel:
+        from magy_server.team.magi.choosing import panel
+
+        with _for_the_model():
+            return panel(self._world, self._session.state, case)
+
+    async def rulings(self) -> Sequence[Record]:
+        from magy_server.core.magi.recorded import records
+
+        return records(self._id, await self._world.store.read(self._session.stream))
+
+    async def deliberate(
+        self, call: str, case: Case, moved: Callable[[Deliberation], None]
+    ) -> Deliberation:
+        from magy_server.team.magi.run import DeliberationRun
+
+        with _for_the_model():
+            models = (await self.panel(case)).models
+            run = DeliberationRun(
+                self._world, self._children, self._mailing, self._session, call, case, models, moved
+            )
             return await run.done()
 
     async def awaited(self) -> Sequence[str]:

@@ -9,6 +9,7 @@ from magy_server.core.skills.skill import Skills
 from magy_server.core.tool import Tool
 from magy_server.tools.agents.agent_tools import AGENT_TOOLS
 from magy_server.tools.agents.graph_tool import run_graph
+from magy_server.tools.agents.magi_tool import deliberate
 from magy_server.tools.agents.plan_tool import update_plan
 from magy_server.tools.editor.eval_tool import emacs_eval
 from magy_server.tools.editor.knowledge_tools import KNOWLEDGE_TOOLS
@@ -58,6 +59,7 @@ def make_tools(
         skill_tool(skills),
         *AGENT_TOOLS,
         run_graph,
+        deliberate,
         replace_selection,
         find_tools,
         call_tool,

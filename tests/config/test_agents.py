@@ -23,8 +23,9 @@ from magy_server.tools.shell.processes import Processes
 
 BUILT_IN = [
     "build", "plan", "explore", "general", "architect", "coder", "commit", "compaction",
-    "completion", "developer", "devops", "engineering-lead", "orchestrator", "project-manager",
-    "qa", "reviewer", "rewrite", "summary", "title",
+    "completion", "developer", "devops", "engineering-lead", "magi-balthasar", "magi-casper",
+    "magi-melchior", "magi", "orchestrator", "project-manager", "qa", "reviewer", "rewrite",
+    "summary", "title",
 ]  # fmt: skip
 
 

@@ -22,6 +22,7 @@ TEMPLATES = (
     "architect", "coder", "developer", "devops", "engineering-lead", "orchestrator",
     "project-manager", "qa", "reviewer",
 )  # fmt: skip
+NODES = ("magi", "magi-balthasar", "magi-casper", "magi-melchior")
 HIDDEN = ("commit", "compaction", "completion", "summary", "title", "rewrite")
 
 
@@ -45,7 +46,7 @@ def judged(agent: str, key: str, subject: str, bypass: bool = False) -> Decision
 
 
 def test_these_agents_are_there() -> None:
-    assert set(BUILT_IN) == {*VISIBLE, *HIDDEN, *TEMPLATES}
+    assert set(BUILT_IN) == {*VISIBLE, *HIDDEN, *TEMPLATES, *NODES}
     assert all(len(spec.prompt) > 500 and spec.description for spec in BUILT_IN.values())
 
 

@@ -45,7 +45,7 @@ async def test_people_choose_among_primary_agents_and_build_is_the_default(
     async with person(root, state, TALK) as one:
         found = await listed(one)
         assert [name for name, mode in found.items() if mode != "subagent"] == ["build", "plan"]
-        assert {"explore", "general", "architect", "reviewer"} <= found.keys()
+        assert {"explore", "general", "architect", "reviewer", "magi"} <= found.keys()
         made = await one.request("session/new", cwd=str(root))
         assert option(made, "agent")["currentValue"] == "build"
         assert option(made, "agent")["options"] == ["build", "plan"]

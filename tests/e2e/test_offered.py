@@ -20,6 +20,7 @@ OF_AN_EDITOR = {"editor", "emacs_eval"}
 """Keys of the tools that only an editor which announced them has."""
 DELEGATES = {
     "spawn_agent", "send_agent_message", "wait_agent", "list_agents", "close_agent", "run_graph",
+    "deliberate",
 }  # fmt: skip
 
 
@@ -150,7 +151,8 @@ async def test_an_agent_learns_which_agents_there_are_when_it_asks(root: Path, s
         assert lines[:3] == ["You have no agents.", "", "Agents to spawn:"]
         assert [line.partition(":")[0] for line in lines[3:]] == [
             "- explore", "- general", "- architect", "- coder", "- developer", "- devops",
-            "- engineering-lead", "- orchestrator", "- project-manager", "- qa", "- reviewer",
+            "- engineering-lead", "- magi-balthasar", "- magi-casper", "- magi-melchior", "- magi",
+            "- orchestrator", "- project-manager", "- qa", "- reviewer",
             "- poet",
         ]  # fmt: skip
         assert "- poet: Helps with poet" in lines

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, app: Composition) -> int:
     reads standard input."""
     shown = Shown.on(options)
     content = prompt_of(_typed(options, app) if options.prompt is None else options.prompt)
-    return asyncio.run(until_left(partial(_run, options, app, shown, content)))
+    return asyncio.run(until_left(partial(run_turn, options, app, shown, content)))
 
 
 def _typed(options: argparse.Namespace, app: Composition) -> str:
@@ -42,13 +42,15 @@ def _typed(options: argparse.Namespace, app: Composition) -> str:
     return typed(options, app)
 
 
-async def _run(
+async def run_turn(
     options: argparse.Namespace,
     app: Composition,
     shown: Shown,
     content: Sequence[Content],
     interrupts: Interrupts,
 ) -> int:
+    """Prompts the session that the options mean, shows the turn, and returns the exit code. Raises
+    MagyError."""
     root, cwd = project_directory.project(options.root, options.cwd)
     info = await _source(options, app, root)
     root = info.root or root if info else root

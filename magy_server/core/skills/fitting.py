@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from magy_server.core.skills.skill import Skill
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
 EACH, ENOUGH = 0.5, 1.0
 MOST = 2
@@ -23,6 +24,8 @@ SHORTEST = 3
 """Characters of a phrase that counts."""
 LONGEST = 20_000
 """Characters of a text that is attached."""
+_PERHAPS = regex(r"(?i)magi|マギ|마기|three|triple|[3三多]|multi|advocate|관점|다각")
+"""Where a vote may be asked for, in any language."""
 LOOKED = 20_000
 """Characters of a request that are looked at, from its beginning: a pasted log says nothing."""
 
@@ -58,12 +61,25 @@ def fits(skills: Iterable[Skill], request: str, files: Sequence[str]) -> Sequenc
 
 def attached(skills: Iterable[Skill], request: str, files: Sequence[str]) -> Sequence[Fit]:
     """Returns those that are attached to the request."""
-    wanted = (
+    wanted = [
         one
         for one in skills
         if one.kind == "instruction" and one.source != "installed" and len(one.body) <= LONGEST
-    )
-    return [fit for fit in fits(wanted, request, files) if fit.enough][:MOST]
+    ]
+    found = [fit for fit in fits(wanted, request, files) if fit.enough]
+    return [*_called(wanted, request, found), *found][:MOST]
+
+
+def _called(skills: Sequence[Skill], request: str, found: Sequence[Fit]) -> Iterator[Fit]:
+    """The skill for deliberations, where the request asks for a vote in any of its ways."""
+    if not _PERHAPS.search(request):
+        return
+    from magy_server.core.skills.deliberation_words import SKILL, asks_for_vote
+
+    words = asks_for_vote(request)
+    for skill in skills:
+        if words and skill.name == SKILL and all(fit.skill is not skill for fit in found):
+            yield Fit(skill, ENOUGH, (f'"{words}"',))
 
 
 def _contributions(skill: Skill, words: str, files: Sequence[str]) -> Iterator[str]:

@@ -1,0 +1,133 @@
+"""`magy magi` has a question judged by three agents, and works out their ruling again."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from dataclasses import field, replace
+from functools import partial
+
+from magy_server.api.sessions.totals import Totals
+from magy_server.cli import exit_codes, session_ids
+from magy_server.cli.commands.run import run_turn
+from magy_server.cli.composition import Composition
+from magy_server.cli.given_prompt import prompt_of
+from magy_server.cli.magi_options import REPLAY
+from magy_server.cli.screen.complaints import complain
+from magy_server.cli.screen.terminal import standard_output
+from magy_server.cli.turn.interrupts import until_left
+from magy_server.cli.turn.presentation import Shown
+from magy_server.core.agents.tree import stream_of
+from magy_server.core.errors import InvalidRequest, NotFound
+from magy_server.core.magi.case import LONGEST_CONTEXT, LONGEST_QUESTION
+from magy_server.core.magi.recorded import Record, records
+from magy_server.core.magi.reports import Form, shown
+from magy_server.core.magi.ruling import Canonical, canonical, encoded, rule
+from magy_server.core.ports import Store
+from magy_server.core.values import Embedded, Text
+from magy_server.dataclass import dataclass
+from magy_server.reviews.views import Summary
+
+AGENT = "magi"
+
+
+def magi(options: argparse.Namespace, app: Composition) -> int:
+    """Runs the command, and returns the exit code. Raises MagyError."""
+    words: list[str] = options.words
+    if words[0] == REPLAY and len(words) == 2:
+        return asyncio.run(_replay(options, words[1], app))
+    if options.unmet:
+        raise InvalidRequest("--unmet is for a ruling that is there: `magy magi replay SESSION`.")
+    return _ask(options, " ".join(words), app)
+
+
+# --- asking ---------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Quiet(Shown):
+    """Shows questions only: the ruling is printed when the turn is over. `ended`: of the turn, the
+    session, and what its agent said last."""
+
+    ended: list[tuple[str, str]] = field(default_factory=list)
+
+    async def end(
+        self,
+        session_id: str,
+        found: Totals,
+        unasked: list[str],
+        reviewed: Sequence[Summary] = (),
+    ) -> int:
+        self.ended.append((session_id, found.text))
+        found.text = ""
+        return await Shown.end(self, session_id, found, unasked, reviewed)
+
+
+def _ask(options: argparse.Namespace, question: str, app: Composition) -> int:
+    content = prompt_of(question)
+    for part in content:
+        most = LONGEST_CONTEXT if isinstance(part, Embedded) else LONGEST_QUESTION
+        if isinstance(part, Text | Embedded) and len(part.text) > most:
+            what = "What is piped in" if isinstance(part, Embedded) else "The question"
+            raise InvalidRequest(
+                f"{what} has {len(part.text):,} characters, and at most {most:,} are judged. Put "
+                "what is long into a file of the project, and name the file in the question."
+            )
+    if options.mode:
+        content.append(Text(text=f"(The person chose the mode {options.mode}.)"))
+    about = {"agent": AGENT, "fork": None, "newest": False, "cwd": None, "thinking": False,
+             "json": False, "quiet": options.format is not None}  # fmt: skip
+    given = argparse.Namespace(**{**vars(options), **about})
+    plain = Shown.on(given)
+    if options.format is None:
+        return asyncio.run(until_left(partial(run_turn, given, app, plain, content)))
+    quiet = Quiet(plain.output, plain.screen, given)
+    code = asyncio.run(until_left(partial(run_turn, given, app, quiet, content)))
+    return asyncio.run(_print_latest(app, quiet, options.format)) or code
+
+
+async def _print_latest(app: Composition, quiet: Quiet, form: Form) -> int:
+    """The ruling of the turn that was shown, or what the agent said where there is none."""
+    for session, text in quiet.ended:
+        async with app.store() as store:
+            found = records(session, await store.read(stream_of(session)))
+        if found and found[-1].ended:
+            await quiet.output.write(_formed(canonical(rule(found[-1].deliberation)), form))
+            return exit_codes.DONE
+        await quiet.output.write(f"{text}\n")
+    return exit_codes.DONE
+
+
+# --- working it out again -------------------------------------------------------------------------
+
+
+async def _replay(options: argparse.Namespace, session: str, app: Composition) -> int:
+    output = standard_output()
+    async with app.store() as store:
+        info = await session_ids.resolve(store, session)
+        found = [one for one in records(info.id, await store.read(info.stream)) if one.ended]
+        if not found:
+            raise NotFound(f"There is no ruling in session {info.id}.")
+        same = [await _same(store, one) for one in found]
+    unmet = frozenset(options.unmet)
+    for one in found:
+        deliberation = replace(one.deliberation, unmet=unmet)
+        await output.write(_formed(canonical(rule(deliberation)), options.format or "text"))
+    wrong = [one.deliberation.id for one, right in zip(found, same, strict=True) if not right]
+    for id in wrong:
+        complain(f"{id}: the ruling in the log is another than its votes come to.")
+    if not wrong:
+        complain(f"{len(found)} worked out again: the same as in the log, byte for byte.")
+    return exit_codes.ERROR if wrong else exit_codes.DONE
+
+
+async def _same(store: Store, one: Record) -> bool:
+    """Returns whether the log has what the votes come to."""
+    kept = one.finished.output if one.finished else None
+    blobs = await store.blobs([kept]) if kept else {}
+    return blobs.get(kept or "") == encoded(canonical(rule(one.deliberation)))
+
+
+def _formed(ruling: Canonical, form: Form) -> str:
+    return f"{encoded(ruling).decode()}\n" if form == "json" else shown(ruling, form)

@@ -1,0 +1,1 @@
+"""A deliberation is run by three children, isolated from each other, whose votes the log keeps."""

@@ -1,0 +1,112 @@
+"""`magy magi`: a ruling from the command line, and the same again from the log."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.cli.harness import Done, Magy
+from tests.core.magi.build import said
+from tests.e2e.test_child_tools import script
+from tests.e2e.test_magi import ALL, QUESTION, asked, put
+
+RULING = script(*ALL, asked(put()).replace("prompt: decide", f"prompt: {QUESTION}"))
+
+
+def scripted(magy: Magy, script: str, *words: str) -> Done:
+    magy.script(script)
+    return magy(*words)
+
+
+def session(magy: Magy) -> str:
+    return magy("sessions", "list", "--ids").stdout.split()[0]
+
+
+@pytest.mark.req("D103")
+def test_a_ruling_is_the_same_again_byte_for_byte(magy: Magy) -> None:
+    made = scripted(magy, RULING, "magi", QUESTION, "--format", "json")
+    assert made.returncode == 0, made.stderr
+    ruling = json.loads(made.stdout)
+    assert (ruling["final"], ruling["standing"]) == ("APPROVED", "decisive")
+    again = magy("magi", "replay", session(magy), "--format", "json")
+    assert again.stdout == made.stdout
+    assert "the same as in the log, byte for byte" in again.stderr
+
+
+@pytest.mark.req("D057", "D058")
+def test_the_same_ruling_in_each_form(magy: Magy) -> None:
+    box = scripted(magy, RULING, "magi", QUESTION, "--format", "box").stdout
+    assert box.startswith("+---") and "| FINAL RULING: APPROVED" in box
+    text = magy("magi", "replay", session(magy)).stdout
+    assert text.startswith("✅ MAGI: APPROVED (decisive)") and "👤 Safety" in text
+    markdown = magy("magi", "replay", session(magy), "--format", "markdown").stdout
+    assert markdown.startswith("# MAGI: APPROVED")
+
+
+def test_on_a_terminal_the_turn_is_shown_like_any_other(magy: Magy) -> None:
+    shown = scripted(magy, RULING, "magi", QUESTION)
+    assert shown.returncode == 0 and "FINAL RULING: APPROVED" in shown.stdout
+    assert "continue: magy run --resume" in shown.stdout
+
+
+@pytest.mark.req("D097")
+def test_a_condition_that_is_not_met_changes_the_ruling(magy: Magy) -> None:
+    scripted(magy, RULING, "magi", QUESTION, "--format", "json")
+    again = magy("magi", "replay", session(magy), "--unmet", "1")
+    assert "NOT MET" in again.stdout and "2 APPROVE / 1 REJECT" in again.stdout
+
+
+def test_a_ruling_that_was_changed_in_the_log_is_found(magy: Magy, tmp_path: Path) -> None:
+    scripted(magy, RULING, "magi", QUESTION, "--format", "json")
+    (database,) = (tmp_path / "state").rglob("*.db")
+    with closing(sqlite3.connect(database)) as store, store:
+        changed = store.execute(
+            "UPDATE entries SET body = CAST(replace(CAST(body AS TEXT), ?, ?) AS BLOB) "
+            "WHERE CAST(body AS TEXT) LIKE '%mailed%'",
+            (r"\"confidence\": 90", r"\"confidence\": 10"),
+        ).rowcount
+    assert changed
+    again = magy("magi", "replay", session(magy))
+    assert again.returncode == 1 and "another than its votes come to" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("replay", "nobody"), "There is no session 'nobody'"),
+        ((" ",), "The prompt is empty"),
+        (("x" * 20_001,), "The question has 20,001 characters, and at most 20,000 are judged."),
+        (("Should we?", "--unmet", "1"), "--unmet is for a ruling that is there"),
+        (("Should we?", "--unmet", "one"), "'one' is not the number of a condition"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(magy: Magy, words: tuple[str, ...], problem: str) -> None:
+    done = scripted(magy, RULING, "magi", *words)
+    assert done.returncode == 2 and problem in done.stderr
+
+
+def test_a_session_without_a_ruling_is_said(magy: Magy) -> None:
+    scripted(magy, "text: Hello.\n", "run", "Hello.")
+    done = magy("magi", "replay", session(magy))
+    assert done.returncode == 2 and "There is no ruling in session" in done.stderr
+
+
+def test_what_is_declined_is_told_in_the_agents_words(magy: Magy) -> None:
+    declined = asked(put("Should we dox him?")).replace("prompt: decide", "prompt:")
+    done = scripted(magy, script(declined, *ALL), "magi", "Should we dox him?", "--format", "text")
+    assert "MAGI declines this question" in done.stdout and done.returncode == 0
+
+
+def test_where_nobody_can_be_asked_a_ruling_is_made_all_the_same(magy: Magy) -> None:
+    """It only advises; what it says of a person stays to be done by one."""
+    told = asked(put(domain="security")).replace("prompt: decide", f"prompt: {QUESTION}")
+    votes = [said("APPROVE", 90)] * 3
+    nodes = [f"prompt: question as {node}\ntext: {vote}\n" for node, vote in
+             zip(("MELCHIOR", "BALTHASAR", "CASPER"), votes, strict=True)]  # fmt: skip
+    made = scripted(magy, script(*nodes, told), "magi", QUESTION, "--format", "json")
+    ruling = json.loads(made.stdout)
+    assert ruling["final"] == "APPROVED" and ruling["person_needed"] and ruling["blocked"]

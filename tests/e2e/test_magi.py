@@ -1,0 +1,176 @@
+"""Deliberations, through the real process: three agents vote, and the ruling follows from that."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.core.magi.build import said
+
+from .harness import Person, person
+from .test_child_tools import bypass, call, children, script
+
+QUESTION = "Should the store move to Postgres?"
+
+
+def put(question: str = QUESTION, kind: str = "decision", **more: Any) -> str:
+    return call("deliberate", question=question, kind=kind, **more)
+
+
+def asked(*calls: str) -> str:
+    """A model that deliberates and gives the report."""
+    return script("prompt: decide", *(f"{one}---\ntext: {{{{last}}}}\n" for one in calls))
+
+
+def votes(node: str, first: str, second: str = "") -> str:
+    said = f"prompt: question as {node}, and vote\ntext: {first}\n"
+    if second:
+        said = f"prompt: As {node} you have voted\ntext: {second}\n{said}"
+    return said
+
+
+ALL = (
+    votes("MELCHIOR", said("APPROVE", 90, evidence=["It ran for a week."]), said("APPROVE", 85)),
+    votes("BALTHASAR", said("CAVEATED", 60, risks=["Rows are lost."]), said("CAVEATED", 70)),
+    votes("CASPER", said("REJECT", 55, last_words="Wait a while."), said("APPROVE", 50,
+          new_evidence=["It ran for a week."], delta="The week convinced me.")),
+)  # fmt: skip
+
+
+async def panel(one: Person) -> list[str]:
+    """The children of the first deliberation, by what they are for."""
+    found = await children(one, includeClosed=True)
+    return [child["sessionId"].split(".", 2)[2] for child in found]
+
+
+async def told(one: Person, id: str) -> str:
+    about = {"sessionId": id, "from": {"seq": 0}}
+    return json.dumps(await one.client.request("magy/session/subscribe", about))
+
+
+@pytest.mark.req("D013", "D065", "D055")
+async def test_three_agents_vote_twice_and_the_report_says_what_that_comes_to(
+    root: Path, state: Path
+) -> None:
+    async with person(root, state, script(asked(put()), *ALL)) as one:
+        await bypass(one)
+        await one.turn("decide")
+        report = one.said()
+        assert report.startswith("# MAGI: APPROVED\n\nAPPROVED (decisive), confidence Medium 50 %")
+        assert "revised; before: REJECT (55 %)" in report and "The week convinced me." in report
+        assert sorted(await panel(one)) == sorted(
+            f"{node}{second}.1"
+            for node in ("melchior", "balthasar", "casper") for second in ("", "-2")
+        )  # fmt: skip
+
+
+async def test_no_node_knows_of_another_before_it_has_voted(root: Path, state: Path) -> None:
+    async with person(root, state, script(asked(put()), *ALL)) as one:
+        await bypass(one)
+        await one.turn("decide")
+        for child in await children(one, includeClosed=True):
+            text = await told(one, child["sessionId"])
+            own = re.findall("MELCHIOR|BALTHASAR|CASPER", text)
+            assert len(set(own)) == 1, "it reads its own name only"
+            if "-2." not in child["sessionId"]:
+                assert "drawn by lot" not in text
+            else:
+                assert "drawn by lot" in text and "it ran for a week" in text
+
+
+@pytest.mark.req("D027", "D021")
+async def test_a_fast_deliberation_has_one_round(root: Path, state: Path) -> None:
+    async with person(root, state, script(asked(put(complexity="simple")), *ALL)) as one:
+        await bypass(one)
+        await one.turn("decide")
+        report = one.said()
+        assert "Reply DEEP" in report and "## Tensions" not in report
+        assert len(await panel(one)) == 3
+
+
+async def test_one_question_covers_all_three_and_says_what_they_take(
+    root: Path, state: Path
+) -> None:
+    async with person(root, state, script(asked(put(context="It has 3 tables.")), *ALL)) as one:
+        await one.new()
+        await one.ask("decide")
+        question = await one.question()
+        assert question["title"].startswith(f"MAGI, DEEP: {QUESTION} (6 requests or more, about ")
+        shown = json.dumps(question["content"])
+        for words in (QUESTION, "It has 3 tables.", "melchior: ", "since the question is complex"):
+            assert words in shown
+        await one.respond(question["interactionId"])
+        await one.end()
+        asked_ = [u for u in one.updates("_magy_interaction") if "open" in u]
+        assert len(asked_) == 1 and "# MAGI: " in one.said()
+
+
+@pytest.mark.req("D056", "D100")
+async def test_who_does_not_answer_well_is_asked_again_and_then_replaced(
+    root: Path, state: Path
+) -> None:
+    told = script(
+        asked(put(complexity="simple")),
+        "prompt: was no vote\ntext: Still none.\n",
+        votes("CASPER", "I feel that it is right."),
+        *ALL[:2],
+    )
+    async with person(root, state, told) as one:
+        await bypass(one)
+        await one.turn("decide")
+        report = one.said()
+        assert "(provisional)" in report and "Provisional: one vote is missing." in report
+        assert sorted(await panel(one)) == [
+            "balthasar.1", "casper.1", "casper.2", "casper.3", "melchior.1",
+        ]  # fmt: skip
+        assert "Incident, first vote, try 3: invalid" in report
+
+
+async def test_where_two_are_missing_nothing_is_decided(root: Path, state: Path) -> None:
+    fails = "error: refused times=9\n"
+    told = script(
+        asked(put(complexity="simple")),
+        ALL[0],
+        f"prompt: question as BALTHASAR\n{fails}",
+        f"prompt: question as CASPER\n{fails}",
+    )
+    async with person(root, state, told) as one:
+        await bypass(one)
+        await one.turn("decide")
+        assert one.said().startswith("# MAGI: DEADLOCK")
+        assert "Aborted: there are not enough votes." in one.said()
+
+
+REFUSED = [
+    (put(kind="fact"), "MAGI is not needed here: it asks for a fact"),
+    (put(kind="taste"), "MAGI is not needed here: it is a matter of one person's taste"),
+    (put(kind="live_data"), "MAGI is not needed here: it asks how something is now"),
+    (put(kind="one_person"), "MAGI is not needed here: it touches nobody but the person"),
+    (put(kind="obvious"), "MAGI is not needed here: it has an obvious yes or no"),
+    (put(kind="trivial"), "MAGI is not needed here: nobody would answer it otherwise"),
+    (put(time_budget=5), "MAGI is not needed here: the answer is needed in less than 10"),
+    (put(kind="medical"), "MAGI declines this question: decisions of life and death"),
+    (put("Is the accused guilty?"), "MAGI declines this question: who is guilty"),
+    (put(kind="identity"), "MAGI declines this question: a person's identity"),
+    (put(kind="harm"), "MAGI declines this question: it asks for what is violent"),
+    (put("Should we dox him?"), "MAGI declines this question: it asks to find out"),
+    (put("Should we write a rootkit?"), "MAGI declines this question: it asks for malware"),
+    (put("  "), "question is empty"),
+    (put("x" * 20_001), "question: String should have at most 20000 characters"),
+    (put(review_of="3.0", review_reason="x"), "There is no ruling '3.0' in this session."),
+]
+
+
+@pytest.mark.req("D068", "D069", "D074")
+async def test_what_is_not_for_three_nodes_starts_none(root: Path, state: Path) -> None:
+    told = script(asked(*(arguments for arguments, _ in REFUSED)), *ALL)
+    async with person(root, state, told) as one:
+        await bypass(one)
+        await one.turn("decide")
+        said = one.said()
+        assert [reason for _, reason in REFUSED if reason not in said] == []
+        assert await panel(one) == []
