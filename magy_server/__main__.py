@@ -86,6 +86,7 @@ def _main(arguments: Sequence[str] | None) -> int:
         case (
             "run" | "sessions" | "agents" | "permissions" | "policy" | "audit" | "config" | "edit"
             | "path" | "completion" | "mcp" | "skills" | "plugins" | "models" | "magi"
+            | "worktrees"
         ):  # fmt: skip
             return _terminal(parser, chosen)
         case "doctor":

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from magy_server import privacy, redacted_log
 from magy_server.api.service import Service
@@ -58,6 +59,7 @@ from magy_server.team.delivery import report
 from magy_server.team.mailing import Mailing
 from magy_server.team.slots import LimitedSlots
 from magy_server.team.supervision import Supervisor
+from magy_server.team.worktrees import Worktrees
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.pictures import picture
 from magy_server.tools.files.workspace import WorkspaceFiles
@@ -106,8 +108,7 @@ async def compose(
         plugins = await _plugins()
         projects = Projects(options, store, restricted=restricted, plugins=plugins)
         await _add(projects, roots, store)
-        own = projects.settings(None)
-        names, secrets, typed = _hidden(projects, roots, keys)
+        own, (names, secrets, typed) = projects.settings(None), _hidden(projects, roots, keys)
         redacted_log.log_without(secrets)
         privacy.withdraw(names.__contains__)
         sandbox = _sandbox(projects, state)
@@ -129,7 +130,8 @@ async def compose(
         heard: Sequence[Listener] = (*listeners, *mirrors, herald, hooks, *told)
         for listener in heard:
             sessions.news.appended.add(listener)
-        service = await closing.enter_async_context(_running(world, sessions, slots, hooks))
+        running = _running(world, sessions, slots, hooks, _worktrees(world, processes))
+        service = await closing.enter_async_context(running)
         # Closed before the runner: the ends of background commands still go into the log.
         closing.push_async_callback(processes.close)
         yield service, projects
@@ -137,10 +139,14 @@ async def compose(
 
 @asynccontextmanager
 async def _running(
-    world: World, sessions: LoadedSessions, slots: LimitedSlots, hooks: Hooks
+    world: World,
+    sessions: LoadedSessions,
+    slots: LimitedSlots,
+    hooks: Hooks,
+    worktrees: Worktrees,
 ) -> AsyncIterator[Service]:
     """The features, the loop that asks them, and the verbs on top."""
-    children = Children(world, sessions, slots)
+    children = Children(world, sessions, slots, worktrees)
     mailing = Mailing(world, sessions, children)
     reviews = Reviews(world, sessions)
     checkpoints = Checkpoints(world, sessions, reviews, children)
@@ -151,7 +157,7 @@ async def _running(
     for listener in (titles, purse, supervisor):
         sessions.news.appended.add(listener)
     team = partial(TeamAccess, world, sessions, children, mailing)
-    features = Features(reviews, checkpoints, purse, supervisor, hooks, team)
+    features = Features(reviews, checkpoints, purse, supervisor, hooks, worktrees, team)
     async with AsyncExitStack() as closing:
         await closing.enter_async_context(Runner(world, sessions, features))
         closing.push_async_callback(children.settle)
@@ -211,6 +217,13 @@ def _hooks(
     hooks = Hooks(projects.hooks, processes.environment, keys, processes.sandbox)
     closing.push_async_callback(hooks.close)
     return hooks
+
+
+def _worktrees(world: World, processes: Processes) -> Worktrees:
+    """Pull requests are opened where the tool `github` leads."""
+    api = world.settings(None).tools.github_url
+    host = (urlsplit(api).hostname or "").removeprefix("api.")
+    return Worktrees(world, processes.environment, host, partial(github_tool.open_pull, api))
 
 
 def _slots(herald: Herald, projects: Projects, roots: Sequence[str]) -> LimitedSlots:
@@ -395,7 +408,7 @@ async def environment(state: State) -> Sequence[tuple[str, str]]:
     opened = state.opened
     if opened is None:
         return []
-    project = opened.root or "none: a scratch directory of Magy's"
+    project = state.place if opened.root else "none: a scratch directory of Magy's"
     text = f"Workspace root: {project}\nPlatform: {os.uname().sysname} {os.uname().machine}\n"
     return [("environment", text + "Shell of the bash tool: bash")]
 

@@ -92,6 +92,8 @@ class Projects:
         self._hashes: dict[str | None, str | None] = {}
         self._known: dict[str | None, Project] = {}
         self._keeping = threading.Lock()
+        self._homes: dict[str, str] = {}
+        """The workspace roots of worktrees, by place."""
         self.of(None)
 
     def add(self, root: str, trusted_hash: str | None) -> None:
@@ -103,6 +105,8 @@ class Projects:
             self._known[root] = made
 
     def of(self, root: str | None) -> Project:
+        if root is not None and root not in self._hashes:
+            root = self._home(root)
         signature = _signature(root)
         known = self._known.get(root)
         if known is not None and known.signature == signature:
@@ -118,6 +122,21 @@ class Projects:
                 self._known[root] = made
                 return made
         return now or self.of(root)  # meanwhile somebody else has read it, or it is trusted or not
+
+    def _home(self, place: str) -> str:
+        """The workspace root that a git worktree of Magy's belongs to: what holds there holds in
+        the worktree, whatever the files in that say. Any other place is its own."""
+        if place not in self._homes:
+            around = [root for root in self._hashes if root and place.startswith(f"{root}/")]
+            if not around:
+                return place
+            from magy_server.tools.worktrees.records import project_of
+
+            found = project_of(place)
+            if found not in around:
+                return place
+            self._homes[place] = found
+        return self._homes[place]
 
     def _read(self, root: str | None, signature: Signature) -> Project:
         trusted = self._vouched(root)

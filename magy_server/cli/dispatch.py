@@ -71,6 +71,7 @@ def _perform(
             | "mcp"
             | "skills"
             | "plugins"
+            | "worktrees"
         ):
             import asyncio
 
@@ -119,7 +120,7 @@ def _verb(command: str, verb: str | None) -> Verb:
             from magy_server.cli.commands.prune import prune
 
             return prune
-        case "models" | "permissions" | "policy" | "audit" | "skills" | "plugins", _:
+        case "models" | "permissions" | "policy" | "audit" | "skills" | "plugins" | "worktrees", _:
             from importlib import import_module
 
             found: Verb = import_module(f"magy_server.cli.commands.{command}").VERBS[verb]

@@ -39,7 +39,7 @@ def build() -> argparse.ArgumentParser:
     _models(commands)
     for options in (
         magi_options, _permissions, policy_options, audit_options, mcp_options, skill_options,
-        plugin_options,
+        plugin_options, _worktrees,
     ):  # fmt: skip
         options(commands)
     _config(commands)
@@ -436,6 +436,26 @@ def _edit(commands: Commands) -> None:
     flag(dry, "--check", help="change nothing; report what would be done")
     flag(dry, "--diff", help="change nothing; print the diff")
     flag(edit, "--json", help="print one JSON object: files and failures")
+
+
+def _worktrees(commands: Commands) -> None:
+    worktrees = silent(commands, "worktrees", "list and remove the git worktrees of agents")
+    verbs = worktrees.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
+    listed = silent(verbs, "list", "list them, with branch, state and size (the default)")
+    prune = verbs.add_parser(
+        "prune",
+        help="remove those of which nothing would be lost",
+        description=(
+            "Remove the worktrees, and their branches, whose work is all in the base branch. A "
+            "worktree stays if an agent is at work in it, or if something in it is not merged."
+        ),
+    )
+    prune.add_argument("names", nargs="*", metavar="NAME", help="only these")
+    flag(prune, "--force", help="remove these, with work that is not merged; it is lost")
+    flag(prune, "-n", "--dry-run", help="only say what would go")
+    for parser in (worktrees, listed, prune):
+        flag(parser, "--json", help="print one JSON object")
+        root_option(parser)
 
 
 def _config(commands: Commands) -> None:

@@ -41,6 +41,7 @@ from magy_server.core.values import (
     Text,
     Usage,
     Value,
+    Worktree,
 )
 
 # --- the events ---------------------------------------------------------------------------------
@@ -66,6 +67,10 @@ class Opened(Value):
     """Caps that it was spawned with, beside the configured ones: the lower holds."""
     skills: tuple[SkillUse, ...] = ()
     """Those that were at work where an agent spawned it: they are at work in it for good."""
+    place: str = ""
+    """Where its tools work instead of `root`: the same directory in a git worktree."""
+    worktree: Worktree | None = None
+    """The worktree, for the child that it is made for."""
 
 
 class Configured(Value):
@@ -365,12 +370,15 @@ Stop = Literal[
 
 
 class Ended(Value):
-    """The turn is over. `message` is for the person: the error, or at a limit the partial work."""
+    """The turn is over. `message` is for the person: the error, at a limit the partial work, and
+    what became of the session's worktree. `changes` are then what could not be merged, for review.
+    """
 
     type: Literal["ended"] = "ended"
     turn: str
     stop: Stop
     message: str = ""
+    changes: tuple[FileChange, ...] = ()
 
 
 Event = Annotated[

@@ -31,7 +31,7 @@ from magy_server.core.mcp.names import is_key
 from magy_server.core.permit import EDITOR_KEYS, KEYS, Rule, Ruleset
 from magy_server.core.policy.examples import wrong_example
 from magy_server.core.text.yaml_nodes import Nodes, front_matter
-from magy_server.core.values import Action, Value
+from magy_server.core.values import Action, Value, WorktreeSettings
 from magy_server.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class AgentSpec(Value):
     prompt: str
     personality: Personality = Personality()
     expertise: Expertise = Expertise()
+    worktree: WorktreeSettings = WorktreeSettings()
     actions: tuple[ActionSpec, ...] = ()
     where: str = ""
 
@@ -199,6 +200,7 @@ class _Reader(Nodes):
             "actions": ActionReader(self.where, agent=self.name).owned,
             "personality": CharacterReader(self.where).personality,
             "expertise": CharacterReader(self.where).expertise,
+            "worktree": self._worktree,
         }
         fields = {}
         for key, value in self.pairs(node):
@@ -212,6 +214,11 @@ class _Reader(Nodes):
         return self._permissions(node) if node else {}
 
     # --- values ---
+
+    def _worktree(self, node: Node) -> WorktreeSettings:
+        from magy_server.core.agents.worktree_settings import WorktreeReader  # few files have it
+
+        return WorktreeReader(self.where).settings(node)
 
     def _temperature(self, node: Node) -> float:
         value = self.scalar(node)

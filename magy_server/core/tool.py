@@ -124,6 +124,10 @@ class Team(Protocol):
     def offered(self) -> Mapping[str, str]:
         """Returns the agents that may be spawned, and what each is for."""
 
+    async def worktree(self, agent: str, *, wanted: bool) -> str:
+        """Returns what a person is told of the git worktree that such a child would have; "": it
+        works where its parent does."""
+
     async def named(self, job: str) -> ChildInfo: ...
 
     async def list(self, *, closed: bool) -> Sequence[ChildInfo]:

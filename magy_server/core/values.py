@@ -405,3 +405,61 @@ class Evidence(Value):
     deadline: float | None = None
     """When a wait gives up, seconds since the epoch."""
     changes: tuple[FileChange, ...] = ()
+
+
+# --- worktrees ------------------------------------------------------------------------------------
+
+OnSuccess = Literal["auto_merge", "create_pr", "branch_only"]
+OnFailure = Literal["keep", "cleanup"]
+MAIN = "main"
+"""The base branch where nobody names another. A repository without it has its checked-out branch in
+this place."""
+
+
+class WorktreeSettings(Value):
+    """The worktrees of an agent's children, as its file has them under `worktree`."""
+
+    enabled: bool = Field(
+        False, description="Each task that the agent is given has a worktree and branch of its own."
+    )
+    on_success: OnSuccess = Field(
+        "auto_merge",
+        description="auto_merge: the branch is merged into the base branch, always with a merge "
+        "commit. create_pr: it is pushed, and a pull request opened. branch_only: it stays.",
+    )
+    on_failure: OnFailure = Field(
+        "keep",
+        description="keep: worktree and branch stay. cleanup: both are removed, with what is in "
+        "them.",
+    )
+    base_branch: str = Field(
+        MAIN,
+        description="Where the work begins, and where it goes. Without a branch `main`, that is "
+        "the one that is checked out.",
+    )
+    worktree_dir: str = Field(
+        ".worktrees",
+        description="The directory for worktrees, below the workspace root. Git does not show it.",
+    )
+
+
+class Worktree(Value):
+    """The worktree of one child. `path`: its directory, canonical. `branch` and `base` are local
+    branches. `directory`: what `path` lies in."""
+
+    path: str
+    branch: str
+    base: str
+    directory: str
+    on_success: OnSuccess = "auto_merge"
+    on_failure: OnFailure = "keep"
+
+    @property
+    def ends(self) -> str:
+        """Returns what becomes of the work, for a person who is asked about it."""
+        ends = {
+            "auto_merge": f"merged into {self.base}",
+            "create_pr": f"pushed, with a pull request for {self.base}",
+            "branch_only": "kept as a branch",
+        }
+        return f"a branch of its own from {self.base}, {ends[self.on_success]} when it is done"

@@ -6,20 +6,20 @@ The bodies here are the form that does nothing, which holds where the feature is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import field
 from typing import Protocol
 
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import ToolError
-from magy_server.core.events import Replied
+from magy_server.core.events import Replied, Stop
 from magy_server.core.ports import ModelFacts, ModelRequest
 from magy_server.core.reviews.review_events import Noted
 from magy_server.core.spawn_settings import SpawnSettings
 from magy_server.core.state.state import State
 from magy_server.core.tool import Proposal, Team, Tool
-from magy_server.core.values import Call, HookSaid
+from magy_server.core.values import Call, FileChange, Hash, HookSaid
 from magy_server.dataclass import dataclass
 from magy_server.engine.session import Session
 
@@ -158,6 +158,33 @@ class NoRestores(Restores):
     """Nothing was begun, so nothing is to be finished."""
 
 
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """How a turn ends, with what became of its worktree: `message` and `changes` of `Ended`."""
+
+    message: str
+    changes: tuple[FileChange, ...] = ()
+    blobs: Mapping[Hash, bytes] = field(default_factory=dict)
+
+
+class Worktrees(Protocol):
+    """The git worktrees that children work in."""
+
+    async def ready(self, state: State) -> None:
+        """Makes the worktree of a session whose turn is about to begin, if it is to have one.
+        Raises ToolError: why it cannot be made."""
+        return
+
+    async def landed(self, state: State, stop: Stop, message: str) -> Landed:
+        """What becomes of the work of the turn that is about to end. Done again after a crash, it
+        finds what was done."""
+        return Landed(message)
+
+
+class NoWorktrees(Worktrees):
+    """Sessions work where the person does."""
+
+
 class Hooks(Protocol):
     """Commands of the user's that have a say before a call runs."""
 
@@ -197,5 +224,6 @@ class Features:
     purse: Purse = field(default_factory=NoPurse)
     supervisor: Supervisor = field(default_factory=NoSupervisor)
     hooks: Hooks = field(default_factory=NoHooks)
+    worktrees: Worktrees = field(default_factory=NoWorktrees)
     team: Callable[[Session], Team] = no_team
     """What a session's agent may do with the other agents of its tree."""

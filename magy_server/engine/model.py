@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -41,7 +41,14 @@ LONGEST_WAIT = 60.0
 """Seconds. A provider that asks for more is not waited for: the person decides."""
 
 
-async def call_model(session: Session, world: World, purse: Purse, early: Early) -> None:
+async def call_model(
+    session: Session,
+    world: World,
+    purse: Purse,
+    early: Early,
+    ends: Callable[[Ended], Awaitable[Ended]],
+) -> None:
+    """`ends` makes of the end of a turn what is to be said of it."""
     state = session.state
     turn = state.turn
     if turn is None:
@@ -57,6 +64,8 @@ async def call_model(session: Session, world: World, purse: Purse, early: Early)
         came = Ended(turn=turn.id, stop="error", message=error.message)
         if error.fault == "too_long" and possible(state):
             came = CompactAsked(why="too_long")
+    if isinstance(came, Ended):
+        came = await ends(came)
     await session.append(lambda now: Write([came]) if _awaits(now, state) else None)
 
 

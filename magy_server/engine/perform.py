@@ -30,7 +30,7 @@ from magy_server.engine.briefing import briefing as briefing_of
 from magy_server.engine.calls import Outcome, closed, completed, failed, happened, look, supervised
 from magy_server.engine.compaction import compacted, given_up
 from magy_server.engine.context import RunContext
-from magy_server.engine.feature_ports import Features
+from magy_server.engine.feature_ports import Features, Landed
 from magy_server.engine.judge import judge
 from magy_server.engine.log import Write
 from magy_server.engine.model import call_model
@@ -67,6 +67,8 @@ class Performer:
 
     async def admit(self, step: Admit) -> None:
         state = self._session.state
+        if step.opens:
+            await self._features.worktrees.ready(state)
         briefing, blobs = await briefing_of(self._world, state)
         note = await self._features.changes.notes(state) if step.opens else None
         first = min(state.queue.seqs[id] for id in step.prompts)
@@ -90,16 +92,24 @@ class Performer:
         """`group` runs the calls that are complete before the reply is."""
         self.early.begin(group)
         self._asked = str(self._session.state.seq)
-        await call_model(self._session, self._world, self._features.purse, self.early)
+        await call_model(self._session, self._world, self._features.purse, self.early, self._ended)
         self._asked = ""
 
     async def compact(self) -> None:
         write = await compacted(self._session, self._world, self._features.purse)
+        events = [await self._ended(one) if isinstance(one, Ended) else one for one in write.events]
+        write = replace(write, events=events)
         await self._session.append(lambda now: write if now.compact or due(now) else None)
 
     async def keep_whole(self, problem: str) -> None:
         """The compaction that a person asked for between turns does not take place."""
         await self._session.append(lambda now: given_up(now, problem) if now.compact else None)
+
+    async def _ended(self, ended: Ended) -> Ended:
+        """The end of a turn that failed, with what became of its worktree."""
+        state = self._session.state
+        landed = await self._features.worktrees.landed(state, ended.stop, ended.message)
+        return ended.model_copy(update={"message": landed.message})
 
     def deadline(self) -> float | None:
         """When the running turn must end, seconds since the epoch; None: no limit."""
@@ -248,6 +258,7 @@ class Performer:
         before, late = self._session.state, await self._close_changed(partials)
         if before.opened:
             await self._features.changes.settle(before.place)
+        landed = await self._features.worktrees.landed(before, step.stop, step.message)
         asked, self._asked = self._asked, ""
 
         def decide(now: State) -> Write | None:
@@ -259,10 +270,16 @@ class Performer:
                 partial = partials.get(("output", call.call.id))
                 said = partial.since(0) if partial else ""
                 events.append(closed(call, said, over=step.stop == "end_turn"))
-            events.append(Ended(turn=now.turn.id, stop=step.stop, message=step.message))
-            return Write(events)
+            events.append(Ended(
+                turn=now.turn.id, stop=step.stop, message=landed.message, changes=landed.changes
+            ))  # fmt: skip
+            return Write(events, landed.blobs)
 
-        await self._session.append(decide)
+        try:
+            await self._session.append(decide)
+        except ProposedElsewhere as error:  # an earlier child's work waits for the person
+            landed = Landed(f"{landed.message}\n{error.message}")
+            await self._session.append(decide)
         for call in late:
             self._session.later(self._made_late(before, call))
 

@@ -104,7 +104,7 @@ async def law(session: Session, world: World) -> Law:
             *project.grants,
         ],
         bypass=settings.bypass and any(one.bypass for one in (state, *above)),
-        review=_strictest_review([state, *above], settings),
+        review="auto" if _beside(state) else _strictest_review([state, *above], settings),
         untrusted=strangers.all_of(one.conversation.untrusted for one in (*above[::-1], state)),
         skills=at_work([state, *above]),
     )
@@ -151,12 +151,23 @@ async def levels(world: World, state: State, above: Sequence[State]) -> list[Lev
 
 async def review_mode(world: World, state: State) -> str:
     """review | propose | auto: the strictest of its own and of those above it. One that does not
-    say goes by those above; a root, by what is configured."""
+    say goes by those above; a root, by what is configured. In a worktree it is auto: the work lands
+    as a whole (`landing_mode`)."""
+    return "auto" if _beside(state) else await landing_mode(world, state)
+
+
+async def landing_mode(world: World, state: State) -> str:
+    """The same, for what becomes of its work in the files of the person."""
     try:
         chain = [state, *await world.above(state)]
     except NotFound:  # deleted just now, and this with it
         chain = [state]
     return _strictest_review(chain, world.settings(state.root))
+
+
+def _beside(state: State) -> bool:
+    """Whether it works in a worktree, beside the person's files."""
+    return state.opened is not None and bool(state.opened.place)
 
 
 def _strictest_review(chain: Sequence[State], settings: Settings) -> str:
@@ -244,6 +255,13 @@ def told(state: State, above: Sequence[State], deeper: int) -> str:
         lines.append(f"You may spawn agents yourself, {depth} below you.")
     else:
         lines.append("You cannot spawn agents: do the task yourself.")
+    if tree := opened.worktree:
+        lines.append(
+            f"You work in a git worktree of your own, on the branch {tree.branch}, which began at "
+            f"{tree.base}; what is not in git, such as installed packages, is not there. Whatever "
+            "you have changed is committed when your turn ends: you need not commit, and must "
+            "not switch branches."
+        )
     if opened.cwd != state.place:
         lines.append(f"Your directory is {opened.cwd}: your commands start there.")
     return "\n".join(lines)

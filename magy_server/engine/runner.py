@@ -199,6 +199,7 @@ class Runner:
 
     async def _end(self, session: Session, said: str) -> None:
         """The end of its turn, or of what it was about to begin."""
+        landed = await self._features.worktrees.landed(session.state, "error", said)
 
         def decide(now: State) -> Write | None:
             events: list[Event] = []
@@ -212,7 +213,7 @@ class Runner:
                 events.append(Admitted(turn=turn, prompts=(turn,), first=now.queue.seqs[turn]))
             else:
                 return None
-            return Write([*events, Ended(turn=turn, stop="error", message=said)])
+            return Write([*events, Ended(turn=turn, stop="error", message=landed.message)])
 
         try:
             if await session.append(decide):

@@ -8,10 +8,11 @@ from dataclasses import replace
 from functools import partial
 
 from magy_server.core.errors import ProposedElsewhere, ToolError
-from magy_server.core.events import Entry, Finished
+from magy_server.core.events import Ended, Entry, Finished
 from magy_server.core.ports import Batch, Found
 from magy_server.core.reviews.review_events import Restored, Reviewed
 from magy_server.core.state.state import State
+from magy_server.core.state.turn import Turn
 from magy_server.core.values import FileChange, Hash, Kind, Origin, Version
 from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.rebasing.rebase import merge3, rebase
@@ -43,16 +44,21 @@ COMMAND = 200
 
 def under_review(store: ReviewStore, state: State, write: Write) -> Letters | None:
     """A companion of an append: what a call has changed, or proposes, comes under review with its
-    end. To work it out may raise ProposedElsewhere."""
+    end; what of a turn's work could not be merged, with the turn's. To work it out may raise
+    ProposedElsewhere."""
     turn = (write.during or state).turn
-    ends = [event for event in write.events if isinstance(event, Finished) and event.changes]
-    # a copy of a conversation ends no call
-    ended = [event for event in ends if turn and turn.is_open(event.call)]
+    ends = [one for one in write.events if isinstance(one, Finished | Ended) and one.changes]
+    # a copy of a conversation ends no call, and no turn
+    ended = [one for one in ends if turn and _ends(turn, one)]
     return partial(_reviews, store, write.during or state, ended, write.blobs) if ended else None
 
 
+def _ends(turn: Turn, event: Finished | Ended) -> bool:
+    return event.turn == turn.id if isinstance(event, Ended) else turn.is_open(event.call)
+
+
 async def _reviews(
-    store: ReviewStore, state: State, ended: Sequence[Finished], blobs: Mapping[Hash, bytes]
+    store: ReviewStore, state: State, ended: Sequence[Finished | Ended], blobs: Mapping[Hash, bytes]
 ) -> Sequence[Letter]:
     found = [batch for event in ended for batch in await batches(store, state, event, blobs)]
 
@@ -64,7 +70,7 @@ async def _reviews(
 
 
 async def batches(
-    store: ReviewStore, state: State, finished: Finished, blobs: Mapping[Hash, bytes]
+    store: ReviewStore, state: State, finished: Finished | Ended, blobs: Mapping[Hash, bytes]
 ) -> list[Batch]:
     """Raises ProposedElsewhere."""
     opened = state.opened
@@ -142,15 +148,16 @@ def _accepted_back(held: FileReview, was: str | None, became: str | None) -> Fil
     return typed(held, reworded(held.text, split(apply(text, back)), held.text)) if back else held
 
 
-def _origin(state: State, finished: Finished, change: FileChange, commit: str) -> Origin:
+def _origin(state: State, finished: Finished | Ended, change: FileChange, commit: str) -> Origin:
     turn = state.turn
-    call = turn.calls.get(finished.call) if turn else None
+    id = finished.call if isinstance(finished, Finished) else ""
+    call = turn.calls.get(id) if turn else None
     command = str(call.call.arguments.get("command", "")) if call else ""
     return Origin(
         session=state.id,
         agent=state.agent,
         turn=turn.id if turn else "",
-        call=finished.call,
+        call=id,
         command=command[:COMMAND] if change.via == "command" else "",
         commit=commit,
     )

@@ -354,7 +354,7 @@ class Checkpoints:
         opened = session.state.opened
         if opened is None:
             raise InvalidRequest("There are no files to restore here.")
-        return Restorer(self._world.files, self._world.store, opened.root or opened.cwd)
+        return Restorer(self._world.files, self._world.store, session.state.place)
 
 
 def _check_rests(state: State) -> None:

@@ -78,6 +78,10 @@ class TeamAccess:
     def offered(self) -> Mapping[str, str]:
         return offered(self._world, self._session.state.root)
 
+    async def worktree(self, agent: str, *, wanted: bool) -> str:
+        with _for_the_model():
+            return await self._children.worktree(self._session.state, agent, wanted=wanted)
+
     async def named(self, job: str) -> ChildInfo:
         """Returns the agent with this id, with this id below the session's own, or whose id ends in
         this."""

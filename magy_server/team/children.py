@@ -41,6 +41,7 @@ from magy_server.team.spawning import (
     directory,
 )
 from magy_server.team.stopping import stopping
+from magy_server.team.worktrees import Worktrees
 
 NO_BLOBS: Mapping[Hash, bytes] = {}
 NEWEST = 1_000
@@ -50,8 +51,11 @@ NEWEST = 1_000
 class Children:
     """One for a process."""
 
-    def __init__(self, world: World, sessions: Sessions, slots: LimitedSlots) -> None:
+    def __init__(
+        self, world: World, sessions: Sessions, slots: LimitedSlots, worktrees: Worktrees
+    ) -> None:
         self._world = world
+        self._worktrees = worktrees
         self._sessions = sessions
         self._slots = slots
         self._spawning = asyncio.Lock()
@@ -78,7 +82,7 @@ class Children:
                 await self._refuse_other(child, wanted)
                 return await self.info(child), True
             _may_spawn(above.state, wanted)
-            made = await beginning(self._world, above, child, wanted, blobs)
+            made = await beginning(self._world, self._worktrees, above, child, wanted, blobs)
             await self._within_limits(parent)
             session = self._sessions.watch(stream_of(child))
             await session.load()
@@ -99,6 +103,17 @@ class Children:
         check_model(self._world, opened.root, model)
         wanted = place and os.path.join(above.place, place)
         return await asyncio.to_thread(directory, above, wanted)
+
+    async def worktree(self, above: State, agent: str, *, wanted: bool) -> str:
+        """What a person is told of the worktree that such a child would have; "": it has none.
+        Raises what `spawn` does."""
+        opened = above.opened
+        assert opened is not None
+        own = agent_for(self._world, opened.root, agent, called=True).worktree
+        if not (wanted or own.enabled):
+            return ""
+        planned, _ = await self._worktrees.planned(opened.root, above.id, agent, own)
+        return planned.ends
 
     async def _refuse_other(self, child: str, wanted: Spawn) -> None:
         """Raises InvalidRequest for a key under which a person has spawned something else."""

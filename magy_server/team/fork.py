@@ -61,7 +61,12 @@ def copied(entries: Sequence[Entry], stream: Stream, source: tuple[str, int]) ->
     events: list[Event] = [_open(entry.event) for entry in copies]
     opened = events[0]
     assert isinstance(opened, Opened)
-    free = {"forked_from": source, "parent": None, "call": "", "rules": None, "limits": None}
+    free = {
+        "forked_from": source, "parent": None, "call": "", "rules": None, "limits": None,
+        "place": "", "worktree": None,
+    }  # fmt: skip
+    if opened.place:  # the worktree is the child's
+        free["cwd"] = opened.root
     events[0] = opened.model_copy(update=free)
     events += _rest(state, "Forked here.", _unknown)
     return Batch(stream, 0, events, {}, summarise(ahead(State(stream, at=state.at), events)))

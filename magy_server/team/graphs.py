@@ -182,6 +182,7 @@ class GraphRun:
             rules=self._rules(task),
             limits=Limits(requests=0, repeats=0, seconds=task.seconds) if task.seconds else None,
             letters=tuple(_passed_on(one.mail, to) for one in came if one.mail),
+            worktree=task.worktree,
         )
 
     def _rules(self, task: GraphTask) -> Ruleset | None:

@@ -16,7 +16,7 @@ from magy_server.core.specs import AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.summary import task_id
 from magy_server.core.text.sanitizing import shortened, visible
-from magy_server.core.values import Content, Hash, Limits, Text
+from magy_server.core.values import Content, Hash, Limits, Text, Worktree
 from magy_server.dataclass import dataclass
 from magy_server.engine.briefing import mentioned
 from magy_server.engine.rules import at_work
@@ -24,6 +24,7 @@ from magy_server.engine.session import Session
 from magy_server.engine.world import World, put
 from magy_server.regex import regex
 from magy_server.team.fork import context
+from magy_server.team.worktrees import Worktrees
 
 KEY = regex(r"[A-Za-z0-9._-]{1,60}")
 NAME = 80
@@ -62,7 +63,12 @@ def check_key(wanted: Spawn) -> None:
 
 
 async def beginning(
-    world: World, above: Session, child: str, wanted: Spawn, blobs: Mapping[Hash, bytes]
+    world: World,
+    worktrees: Worktrees,
+    above: Session,
+    child: str,
+    wanted: Spawn,
+    blobs: Mapping[Hash, bytes],
 ) -> Beginning:
     """Raises InvalidRequest, NotFound, NotTrusted, InvalidConfig or ProviderError that say what is
     wrong with what is wanted."""
@@ -72,9 +78,10 @@ async def beginning(
         raise InvalidRequest("The task is empty; say what the child must do.")
     agent = agent_for(world, opened.root, wanted.agent or parent.agent, called=not wanted.by)
     found = dict(blobs)
+    place, own, cwd = await _where(worktrees, parent, child, agent, wanted)
     begin = Opened(
         root=opened.root,
-        cwd=await to_thread(directory, parent, wanted.cwd),
+        cwd=cwd,
         agent=agent.name,
         model=_model(world, parent, agent, wanted.model),
         title=shortened(wanted.name, NAME) or _title(wanted.prompt, agent),
@@ -83,6 +90,8 @@ async def beginning(
         rules=_rules(wanted.rules, found),
         limits=_limits(wanted.limits),
         skills=() if wanted.by else at_work([parent, *await world.above(parent)]),
+        place=place,
+        worktree=own,
     )
     stream = stream_of(child)
     first: list[Event] = [begin]
@@ -100,6 +109,21 @@ async def beginning(
         found |= named
     task = Prompted(id=task_id(child), content=tuple(prompt), by=world.me)
     return Beginning(first, task, found, called=not wanted.by)
+
+
+async def _where(
+    worktrees: Worktrees, parent: State, child: str, agent: AgentSpec, wanted: Spawn
+) -> tuple[str, Worktree | None, str]:
+    """What is the workspace to its tools ("": its root), its worktree, and its directory."""
+    opened = parent.opened
+    assert opened is not None
+    cwd = await to_thread(directory, parent, wanted.cwd)
+    if not (wanted.worktree or agent.worktree.enabled):
+        return opened.place, None, cwd
+    title = shortened(wanted.name, NAME) or _title(wanted.prompt, agent)
+    own, place = await worktrees.planned(opened.root, child, title, agent.worktree)
+    inner = os.path.relpath(cwd, parent.place)
+    return place, own, os.path.normpath(os.path.join(place, inner))
 
 
 def agent_for(world: World, root: str | None, name: str, *, called: bool) -> AgentSpec:

@@ -11,6 +11,7 @@ from magy_server.core.agents.child import ChildInfo
 from magy_server.core.updates import Update
 from magy_server.team.children import Children
 from tests.engine.home import Home, home
+from tests.engine.running import worktrees
 
 SCRIPT = """
 prompt: leave it
@@ -48,7 +49,7 @@ class LateChildren(Children):
     """Looks at the children take so long that the turn which a result begins is over by then."""
 
     def __init__(self, here: Home, printer: Kept) -> None:
-        super().__init__(here.world, here.service.loaded, here.service.slots)
+        super().__init__(here.world, here.service.loaded, here.service.slots, worktrees(here.world))
         self._here = here
         self._printer = printer
 

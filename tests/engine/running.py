@@ -39,9 +39,11 @@ from magy_server.team.delivery import report
 from magy_server.team.mailing import Mailing
 from magy_server.team.slots import LimitedSlots
 from magy_server.team.supervision import Supervisor
+from magy_server.team.worktrees import Worktrees
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.workspace import WorkspaceFiles
 from magy_server.tools.shell.processes import Processes
+from magy_server.tools.web.github_tool import open_pull
 from tests.engine.fixed_tools import FixedTools
 from tests.patience import PATIENCE
 
@@ -233,13 +235,19 @@ async def place(
 
 def verbs(world: World, sessions: LoadedSessions, slots: LimitedSlots) -> Service:
     """What front doors ask, on sessions whose loop asks no feature."""
-    children, reviews = Children(world, sessions, slots), Reviews(world, sessions)
+    trees = worktrees(world)
+    children, reviews = Children(world, sessions, slots, trees), Reviews(world, sessions)
     return Service(
         world, sessions, slots, reviews=reviews, children=children,
         checkpoints=Checkpoints(world, sessions, reviews, children),
         mailing=Mailing(world, sessions, children), purse=Purse(world, sessions),
         supervisor=Supervisor(world, sessions),
     )  # fmt: skip
+
+
+def worktrees(world: World) -> Worktrees:
+    """Nobody answers where pull requests are opened."""
+    return Worktrees(world, Processes().environment, "", partial(open_pull, "http://127.0.0.1:9"))
 
 
 def deafen(bus: Bus) -> None:

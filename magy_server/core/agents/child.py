@@ -59,7 +59,7 @@ class Spawn:
     request; spawning twice under one key is once. `context`: how many of the parent's latest turns
     it knows, -1 all. `rules` may only narrow. `cwd`: absolute; "": where the parent works now.
     `by`: which process asked, or "" for a model. `letters`: messages that it gets together with its
-    task."""
+    task. `worktree`: it works in one of its own, also if its agent's file does not say so."""
 
     key: str
     agent: str
@@ -72,6 +72,7 @@ class Spawn:
     cwd: str = ""
     by: str = ""
     letters: tuple[Mailed, ...] = ()
+    worktree: bool = False
 
 
 @dataclass(frozen=True, slots=True)

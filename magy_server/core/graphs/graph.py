@@ -35,7 +35,8 @@ class GraphTask(Value):
 
     `retries`: how often a failure is tried again, with the model `instead` if that is named.
     `seconds`: how long one attempt may take; 0: as long as any turn. `writes`: the files and
-    directories below the workspace root that it may change; none named: whatever its agent may."""
+    directories below the workspace root that it may change; none named: whatever its agent may.
+    `worktree`: each attempt works in a git worktree of its own, and what it did is landed."""
 
     id: TaskId = Field(description="A short name, by which others need it")
     prompt: str = Field(
@@ -54,6 +55,11 @@ class GraphTask(Value):
     seconds: float = Field(0, ge=0, le=86_400, description="Time for one try; 0: no limit")
     writes: tuple[str, ...] = Field(
         (), description="The files and directories that it may change; empty: as its agent may"
+    )
+    worktree: bool = Field(
+        False,
+        description="It works on a git branch of its own, which is merged when it is done: tasks "
+        "that run at the same time may change the same files",
     )
 
 
@@ -118,7 +124,8 @@ def check_writes(tasks: Sequence[GraphTask]) -> None:
     owners: dict[str, list[int]] = {}
     for number, task in enumerate(tasks):
         for path in {plain(path) for path in task.writes}:
-            owners.setdefault(path, []).append(number)
+            if not task.worktree:
+                owners.setdefault(path, []).append(number)
     for path, own in owners.items():
         # If each is done before the next begins, any is before any later one.
         for above in ((), *(owners.get(part, ()) for part in _above(path))):

@@ -80,8 +80,10 @@ class State:
 
     @property
     def place(self) -> str:
-        """Returns the workspace root of the session, or its directory if it has none."""
-        return (self.opened.root or self.opened.cwd) if self.opened else ""
+        """Returns the directory that is the workspace to its tools: the root, the same in a git
+        worktree, or its own directory if it has no root."""
+        opened = self.opened
+        return (opened.place or opened.root or opened.cwd) if opened else ""
 
     @property
     def cwd(self) -> str:

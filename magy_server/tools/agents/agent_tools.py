@@ -103,6 +103,7 @@ async def _spawn_facts(
     permissions: dict[str, Action | dict[str, Action]] | None,
     limits: Caps | None,
     directory: str,
+    worktree: bool,
 ) -> Gathered:
     _turns(context)
     _rules(ctx.team, permissions)
@@ -115,6 +116,7 @@ async def _spawn_facts(
         "permissions": json.dumps(permissions) if permissions else "",
         "limits": json.dumps(limits.model_dump(exclude_defaults=True)) if limits else "",
         "directory": directory and where,
+        "worktree": await ctx.team.worktree(agent, wanted=worktree),
     }
     lines = [f"{name}: {value}" for name, value in about.items() if value]
     shown = "\n".join([*lines, *([""] if lines else []), prompt])
@@ -151,13 +153,17 @@ async def spawn_agent(
     ] = None,
     limits: Annotated[Caps | None, "Limits of each of its turns: US dollars, seconds"] = None,
     directory: Annotated[str, "Its directory, in the workspace; empty: yours"] = "",
+    worktree: Annotated[
+        bool, "It works on a git branch of its own, which is merged when it is done"
+    ] = False,
 ) -> Outcome:
     """Start an agent that works beside you on a task of its own: `explore` finds out, `general`
     does. It sees only its task: state the goal, what you know, which files are its own, and what
-    to report. Never let two agents change the same file. Returns at once with its job_id; its
-    result is what it says last. Start all that can work side by side, then call wait_agent once;
-    a result that you do not wait for is given to you when you have nothing to do. Check what it
-    reports before you build on it, and call close_agent for agents that you no longer need."""
+    to report. Never let two agents change the same file, unless each has a worktree. Returns at
+    once with its job_id; its result is what it says last. Start all that can work side by side,
+    then call wait_agent once; a result that you do not wait for is given to you when you have
+    nothing to do. Check what it reports before you build on it, and call close_agent for agents
+    that you no longer need."""
     where = await ctx.team.check(agent, model, directory)
     wanted = Spawn(
         key=ctx.call,
@@ -169,6 +175,7 @@ async def spawn_agent(
         rules=_rules(ctx.team, permissions),
         limits=Limits(**limits.model_dump(), repeats=0) if limits else None,
         cwd=where if directory else "",
+        worktree=worktree,
     )
     await ctx.started()
     found, known = await ctx.team.spawn(wanted)

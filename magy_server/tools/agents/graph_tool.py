@@ -54,6 +54,7 @@ async def _graph_facts(
     for agent, models in _asked_for(ordered).items():
         for model in models:
             await ctx.team.check(agent, model, "")
+    trees = await _worktrees(ctx, ordered)
     agents = dict.fromkeys(task.agent for task in ordered)
     begins = "Go on with" if go_on else "Run"
     names = ", ".join(task.id for task in ordered)
@@ -62,12 +63,21 @@ async def _graph_facts(
         title=shortened(f"{begins} {len(ordered)} tasks: {names}", TITLE),
     )
     chose = [_chosen(tasks)] if shape == "auto" and len(tasks) > 1 else []
-    return previewed(facts, "\n\n".join([*chose, *map(_shown, ordered)]), code=True)
+    shown = [_shown(task, trees[task.agent, task.worktree]) for task in ordered]
+    return previewed(facts, "\n\n".join([*chose, *shown]), code=True)
 
 
 def _chosen(tasks: Sequence[GraphTask]) -> str:
     found = chosen(tasks)
     return f"shape: {found.shape}, since {found.why} ({found.complexity} work)"
+
+
+async def _worktrees(
+    ctx: FactContext, tasks: Sequence[GraphTask]
+) -> Mapping[tuple[str, bool], str]:
+    """What a person is told of the worktrees of tasks, by agent and wish."""
+    kinds = dict.fromkeys((task.agent, task.worktree) for task in tasks)
+    return {kind: await ctx.team.worktree(kind[0], wanted=kind[1]) for kind in kinds}
 
 
 def _asked_for(tasks: Sequence[GraphTask]) -> Mapping[str, set[str]]:
@@ -78,7 +88,7 @@ def _asked_for(tasks: Sequence[GraphTask]) -> Mapping[str, set[str]]:
     return found
 
 
-def _shown(task: GraphTask) -> str:
+def _shown(task: GraphTask, worktree: str) -> str:
     """What a person reads of a task before they say yes."""
     about = {
         "needs": ", ".join(task.needs),
@@ -86,6 +96,7 @@ def _shown(task: GraphTask) -> str:
         "retries": f"{task.retries} {task.instead}".strip() if task.retries else "",
         "seconds": f"{task.seconds:g}" if task.seconds else "",
         "may change": ", ".join(task.writes),
+        "worktree": worktree,
     }
     lines = [f"{name}: {value}" for name, value in about.items() if value]
     return "\n".join([f"## {task.id}, by {task.agent}", *lines, "", task.prompt])

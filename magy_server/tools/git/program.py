@@ -128,23 +128,13 @@ class Git:
         *words: str,
         started: Callable[[Evidence], Awaitable[None]] | None = None,
         emit: Callable[[str], None] = lambda text: None,
+        unasked: bool = False,
     ) -> Ran:
         """Runs a command with effects, after `started` has recorded its process group. `Ran.err`
-        holds what hooks said, and goes to `emit` as it comes."""
+        holds what hooks said, and goes to `emit` as it comes. `unasked`: no person was asked about
+        this command, so that nothing runs that the repository names, as in `look`."""
         await self._check()
-        read_end, write_end = os.pipe()
-        gate = os.fdopen(write_end, "wb", buffering=0)
-        try:
-            process = self._start(
-                ["--no-pager", "-C", self.root, *words],
-                {**self._env, **_ACTING_ENV, **git_settings(_ALWAYS.items())},
-                read_end,
-            )
-        except BaseException:
-            gate.close()
-            raise
-        finally:
-            os.close(read_end)
+        process, gate = self._gated(words, unasked)
         output, live = Output(), Live(emit)
         captured = Captured(CAPTURED)
 
@@ -173,6 +163,24 @@ class Git:
         finally:
             output.close()
         return Ran(None if late else process.returncode, captured.data, said, left=left)
+
+    def _gated(self, words: Sequence[str], unasked: bool) -> tuple[Popen[bytes], IO[bytes]]:
+        """git, and the gate in front of it: a line opens that."""
+        config = {**_ALWAYS, **_LOOKING, **self.disarmed} if unasked else _ALWAYS
+        read_end, write_end = os.pipe()
+        gate = os.fdopen(write_end, "wb", buffering=0)
+        try:
+            process = self._start(
+                ["--no-pager", "-C", self.root, *words],
+                {**self._env, **_ACTING_ENV, **git_settings(config.items())},
+                read_end,
+            )
+        except BaseException:
+            gate.close()
+            raise
+        finally:
+            os.close(read_end)
+        return process, gate
 
     async def _check(self) -> None:
         if (path := await asyncio.to_thread(endless, self.root)) is not None:

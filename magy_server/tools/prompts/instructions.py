@@ -68,8 +68,9 @@ def instructions(user_file: str) -> ContextProvider:
         opened = state.opened
         if opened is None:
             return []
-        key = (opened.root or "", opened.cwd)
-        session = known.setdefault(key, _Session(user_file, opened.root, opened.cwd))
+        root = state.place if opened.root else None
+        key = (root or "", opened.cwd)
+        session = known.setdefault(key, _Session(user_file, root, opened.cwd))
         known.move_to_end(key)
         while len(known) > SESSIONS:
             known.popitem(last=False)

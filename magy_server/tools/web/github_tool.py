@@ -243,6 +243,10 @@ async def _performed(calls: _Calls, action: str, number: int, given: Mapping[str
             else:
                 one = await calls.one(_Pull, "GET", f"/pulls/{number}")
             return _thread(one, await calls.all(_Comment, comments))
+        case "find_pull":
+            asked = {"state": "open", "head": given["head"]}
+            found = await calls.all(_Made, f"/pulls?{urlencode(asked)}")
+            return next((one.html_url for one in found), "a pull request that exists already")
         case "comment":
             path, body = f"/issues/{number}/comments", {"body": given["body"]}
         case "review":
@@ -255,6 +259,24 @@ async def _performed(calls: _Calls, action: str, number: int, given: Mapping[str
             path, body = "/pulls", {name: given[name] for name in names}
     made = await calls.one(_Made, "POST", path, body)
     return f"Done: {made.html_url}"
+
+
+async def open_pull(
+    api: str, repo: str, head: str, base: str, title: str, body: str, resolve: Resolver = look_up
+) -> str:
+    """Opens a pull request; returns its address. One that was opened for this branch before is that
+    one. Raises ToolError."""
+    _check("create_pull", repo, {"title": title, "head": head, "base": base})
+    service = _Service(api.rstrip("/"), Web(resolve))
+    given = {"title": title, "body": body, "head": head, "base": base}
+    try:
+        said = await service.perform("create_pull", repo, 0, given)
+    except ToolError as error:
+        if "already exists" not in error.message:
+            raise
+        owner = repo.partition("/")[0]
+        said = await service.perform("find_pull", repo, 0, {"head": f"{owner}:{head}"})
+    return said.removeprefix("Done: ")
 
 
 @dataclass(frozen=True, slots=True)

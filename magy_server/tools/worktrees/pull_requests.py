@@ -1,0 +1,98 @@
+"""The branch of a worktree is pushed, and a pull request opened for it where that can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from urllib.parse import quote, urlsplit
+
+from magy_server.core.errors import ToolError
+from magy_server.core.values import Worktree
+from magy_server.dataclass import dataclass
+from magy_server.regex import regex
+from magy_server.tools.git.program import explain
+from magy_server.tools.worktrees.landing import Stays
+from magy_server.tools.worktrees.writing import Writing
+
+_SHORT = regex(r"(?:[^@/]+@)?([^:/]+):(.+)")
+"""host:path, as ssh has it."""
+_RUNS = (
+    r"^(core\.(sshcommand|gitproxy|askpass)|credential\.(.*\.)?helper|remote\..*\.(receivepack|vcs)"
+    r"|protocol\..*)$"
+)
+"""Settings whose values a push runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forge:
+    """Opens pull requests for repositories at `host`: (OWNER/NAME, head, base, title, body) -> the
+    address of the new one. Raises ToolError."""
+
+    host: str
+    open: Callable[[str, str, str, str, str], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a pull request says, and who opens it."""
+
+    title: str
+    body: str
+    forge: Forge
+
+
+async def open_request(git: Writing, tree: Worktree, request: Request) -> str:
+    """Returns what was done, and what is left to a person. Again, it finds what was done. Raises
+    Stays: it could not be pushed."""
+    remote = await _remote(git, tree.base)
+    url = await git.get("remote", "get-url", "--push", remote)
+    await _check(git, url)
+    ran = await git.run("push", remote, f"refs/heads/{tree.branch}:refs/heads/{tree.branch}")
+    if ran.code != 0:
+        raise Stays(f"it could not be pushed to {remote}: {explain(ran.err)}")
+    host, path = parts(url)
+    pushed = f"Branch {tree.branch} is pushed to {remote}."
+    if host != request.forge.host:
+        where = f"https://{host}/{path}" if host else url
+        return f"{pushed} Open a pull request for {tree.base} yourself, at {where}."
+    try:
+        opened = await request.forge.open(path, tree.branch, tree.base, request.title, request.body)
+    except ToolError as error:
+        compare = (
+            f"https://{host}/{path}/compare/{quote(tree.base)}...{quote(tree.branch)}?expand=1"
+        )
+        return f"{pushed} No pull request was opened: {error.message} By hand: {compare}"
+    return f"{pushed} Pull request for {tree.base}: {opened}"
+
+
+async def _remote(git: Writing, base: str) -> str:
+    """Where the base branch comes from. Raises Stays."""
+    ran = await git.look("config", f"branch.{base}.remote")
+    there = (await git.get("remote")).splitlines()
+    said = ran.out.decode("utf-8", "replace").strip()
+    for name in (said, "origin", *there):
+        if name in there:
+            return name
+    raise Stays("the repository has no remote to push to")
+
+
+async def _check(git: Writing, url: str) -> None:
+    """Raises Stays where the repository itself names a program that a push would run."""
+    own = await git.own(_RUNS)
+    if "::" in url or own:
+        what = own[0] if own else f"the remote {url}"
+        raise Stays(
+            f"{what} in the repository's configuration names a program that a push runs, and Magy "
+            "runs none of a repository unasked; push it yourself"
+        )
+
+
+def parts(url: str) -> tuple[str, str]:
+    """Returns host and path (OWNER/NAME) of a remote's address; ("", "") for a local one."""
+    if "://" in url:
+        split = urlsplit(url)
+        host, path = split.hostname or "", split.path
+    elif found := _SHORT.fullmatch(url):
+        host, path = found[1], found[2]
+    else:
+        return "", ""
+    return host, path.strip("/").removesuffix(".git")

@@ -1,0 +1,80 @@
+"""`magy worktrees`: what is listed, what is removed, and that no work is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from magy_server.core.values import Worktree
+from magy_server.tools.worktrees import records
+from magy_server.tools.worktrees.records import Record
+from tests.tools.repositories import git
+
+from .harness import Magy
+
+
+def left(magy: Magy, *words: str) -> Any:
+    run = magy("worktrees", *words, "--json")
+    return json.loads(run.stdout)
+
+
+@pytest.fixture
+def project(root: Path) -> Path:
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "First")
+    return root
+
+
+def made(root: Path, name: str, session: str = "gone/1.0") -> Path:
+    """As Magy makes one for a session."""
+    path = root / ".worktrees" / name
+    git(root, "worktree", "add", "-q", "-b", f"magy/{name}", str(path))
+    (root / ".worktrees" / ".gitignore").write_text("*\n")
+    tree = Worktree(path=str(path), branch=f"magy/{name}", base="main", directory=str(path.parent))
+    record = Record(session=session, root=str(root), place=str(path), worktree=tree, made=True)
+    records.keep(str(root / ".git"), record)
+    return path
+
+
+@pytest.mark.req("G045")
+def test_they_are_listed_with_size_and_only_what_is_merged_goes(project: Path, magy: Magy) -> None:
+    assert "No agent has a worktree here." in magy("worktrees").stdout
+    made(project, "merged")
+    changed = made(project, "changed")
+    (changed / "app.py").write_text("x" * 2_000_000)
+    ahead = made(project, "ahead")
+    git(ahead, "commit", "-q", "--allow-empty", "-m", "More")
+    found = {one["name"]: one for one in left(magy)["worktrees"]}
+    assert {name: one["standing"] for name, one in found.items()} == {
+        "merged": "merged", "changed": "changed", "ahead": "unmerged",
+    }  # fmt: skip
+    assert found["changed"]["size"] >= 2_000_000
+    shown = magy("worktrees", "list").stdout
+    assert "has changes that are not committed" in shown and "2.0 MB" in shown
+    assert left(magy, "prune", "--dry-run")["removed"] == ["merged"]
+    assert len(left(magy)["worktrees"]) == 3
+    gone = left(magy, "prune")
+    assert gone["removed"] == ["merged"] and set(gone["kept"]) == {"changed", "ahead"}
+    assert not (project / ".worktrees" / "merged").exists() and changed.exists()
+    refused = magy("worktrees", "prune", "ahead")
+    assert refused.returncode == 1 and "stays: ahead (not merged)" in refused.stdout
+    assert left(magy, "prune", "--force", "ahead", "changed")["removed"] == ["ahead", "changed"]
+    assert git(project, "branch", "--format=%(refname:short)").split() == ["main"]
+    assert git(project, "worktree", "list").count("\n") == 1
+
+
+def test_bad_input(project: Path, magy: Magy, tmp_path: Path) -> None:
+    def error(*words: str) -> str:
+        run = magy("worktrees", *words)
+        assert run.returncode == 2 and "Traceback" not in run.stderr
+        return run.stderr
+
+    assert "--force needs the names of worktrees" in error("prune", "--force")
+    assert "There is no worktree 'x' here. There are none." in error("prune", "x")
+    (project / ".git").rename(tmp_path / "away")
+    run = magy("worktrees")
+    assert run.returncode == 1 and "is not in a git repository" in run.stderr

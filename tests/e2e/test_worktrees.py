@@ -1,0 +1,280 @@
+"""Children in git worktrees, through the real process and with a real git."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tools.repositories import git
+
+from .harness import Person, person
+from .test_child_tools import bypass, call, script, spawn, until
+from .test_graphs import graph, task
+
+LINES = "one\ntwo\nthree\nfour\nfive\n"
+
+
+@pytest.fixture
+def project(root: Path) -> Path:
+    """A repository, in which the person has something staged, stashed, changed and new."""
+    (root / "a.txt").write_text(LINES)
+    (root / "b.txt").write_text(LINES)
+    (root / "mine.txt").write_text("mine\n")
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "First")
+    (root / "mine.txt").write_text("stashed\n")
+    git(root, "stash", "-q")
+    (root / "mine.txt").write_text("staged\n")
+    git(root, "add", "mine.txt")
+    (root / "mine.txt").write_text("staged and changed\n")
+    (root / "new.txt").write_text("new\n")
+    return root
+
+
+def persons(root: Path) -> tuple[str, ...]:
+    """All of the repository that is the person's."""
+    mine = "mine.txt", "new.txt"
+    staged = git(root, "diff", "--cached")
+    return (
+        git(root, "stash", "list", "-p"), staged, git(root, "diff", "--", *mine),
+        git(root, "symbolic-ref", "HEAD"), *((root / one).read_text() for one in mine),
+    )  # fmt: skip
+
+
+def edit(path: str, old: str, new: str) -> str:
+    return call("edit_file", path=path, old_text=old, new_text=new)
+
+
+def worker(id: str, path: str, old: str, new: str, gate: Path | None = None) -> str:
+    """Once it is at work in its worktree, it waits for the gate."""
+    wait = f"until [ -e {gate} ]; do sleep 0.05; done" if gate else "true"
+    return script(
+        f"prompt: do {id}\n" + call("bash", command=wait, timeout=600),
+        "---\n" + call("read_file", path=path),
+        "---\n" + edit(path, old, new),
+        f"---\ntext: Did {id}.\n",
+    )
+
+
+def four(gate: Path) -> str:
+    return script(
+        "prompt: start",
+        graph(*(task(id, f"do {id}", worktree=True) for id in ("w", "x", "y", "z"))),
+        "---\ntext: {{last}}\n",
+        worker("w", "a.txt", "one", "ONE", gate),
+        worker("x", "a.txt", "five", "FIVE", gate),
+        worker("y", "b.txt", "three", "drei", gate),
+        worker("z", "b.txt", "three", "trois", gate),
+    )
+
+
+def worktrees(root: Path) -> list[str]:
+    return git(root, "worktree", "list", "--porcelain").split("\n\n")[1:-1]
+
+
+@pytest.mark.req("A045", "A052", "G045")
+async def test_four_change_one_repository_at_once(project: Path, state: Path) -> None:
+    """Two of them the same line: of these one lands, and the other becomes a review."""
+    before, gate = persons(project), state.parent / "gate"
+    async with person(project, state, four(gate)) as one:
+        await bypass(one)
+        await one.ask("start")
+        await until(lambda: len(made(project)) == 4)
+        gate.touch()
+        await one.end()
+        said = one.said()
+        assert said.count("Merged into main as ") == 3, said
+        assert "it conflicts with main in b.txt" in said
+        landed = (project / "b.txt").read_text()
+        assert landed in (LINES.replace("three", "drei"), LINES.replace("three", "trois"))
+        (waiting,) = await reviews(one)
+        assert waiting["uri"].endswith("/b.txt")
+        about = {"uri": waiting["uri"], "proposed": True, "decision": "accept", "all": True}
+        await one.client.request("magy/review/resolve", {**about, "requestKey": "k"})
+        other = "trois" if "drei" in landed else "drei"
+        assert (project / "b.txt").read_text() == LINES.replace("three", other)
+    assert (project / "a.txt").read_text() == "ONE\ntwo\nthree\nfour\nFIVE\n"
+    assert persons(project) == before
+    merges = git(project, "log", "--merges", "--format=%s%n%P", "main").splitlines()
+    assert len(merges) == 6 and all(len(line.split()) == 2 for line in merges[1::2])
+    assert len(worktrees(project)) == 1, "that of the review stays"
+    branches = git(project, "for-each-ref", "--format=%(refname:short)", "refs/heads/magy")
+    assert len(branches.split()) == 1
+    assert ".worktrees" not in git(project, "status", "--porcelain", "--untracked-files=all")
+
+
+def made(root: Path) -> list[Path]:
+    """The worktrees that are complete."""
+    found = (root / ".git" / "magy" / "worktrees").glob("*.json")
+    return [path for path in found if '"made":true' in path.read_text()]
+
+
+async def reviews(one: Person) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await one.client.request("magy/review/list", {}))["files"]
+    return found
+
+
+# --- as an agent's file says ----------------------------------------------------------------------
+
+AGENT = """---
+description: Works on a branch of its own
+extends: general
+mode: all
+worktree:
+  enabled: true
+  on_success: {success}
+  on_failure: {failure}
+  base_branch: {base}
+  worktree_dir: {directory}
+---
+You do one task.
+"""
+
+
+def agent(state: Path, success: str = "auto_merge", failure: str = "keep", **more: str) -> None:
+    """The user's agent `brancher`."""
+    about = {"base": "main", "directory": ".worktrees", **more}
+    file = state / "agent" / "brancher.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(AGENT.format(success=success, failure=failure, **about))
+
+
+def delegating(*workers: str, agent: str = "brancher", times: int = 1, **more: Any) -> str:
+    wait = "---\n" + call("wait_agent") + "---\ntext: {{last}}\n"
+    return script("prompt: start", spawn("do it", agent, **more), wait, *workers)
+
+
+@pytest.mark.req("A046", "A047", "A048")
+async def test_tools_work_in_the_worktree_and_know_nothing_of_it(
+    project: Path, state: Path
+) -> None:
+    agent(state, "branch_only", directory="trees")
+    work = script(
+        "prompt: do it\n" + call("bash", command="pwd > where; git branch --show-current >> where"),
+        "---\n" + call("write_file", path="made.txt", content="made\n"),
+        "---\n" + call("list_dir", path="."),
+        "---\ntext: {{last}}\n",
+    )
+    before = persons(project)
+    async with person(project, state, delegating(work)) as one:
+        await bypass(one)
+        await one.turn("start")
+        said = one.said()
+        assert "made.txt" in said and "Its work is on branch magy/do-it-" in said
+        assert not await reviews(one), "nothing in a worktree is under review"
+    (branch,) = git(project, "branch", "--format=%(refname:short)", "--list", "magy/*").split()
+    where, current = git(project, "show", f"{branch}:where").splitlines()
+    assert Path(where).parent == project / "trees" and current == branch
+    assert not Path(where).exists() and not (project / "made.txt").exists()
+    assert persons(project) == before
+
+
+@pytest.mark.req("A049", "A050", "A051")
+async def test_what_fails_is_kept_or_cleaned_up_as_the_file_says(
+    project: Path, state: Path
+) -> None:
+    git(project, "branch", "trunk")
+    failing = "prompt: do it\n" + call("write_file", path="half.txt", content="half\n")
+    failing += "---\nerror: refused times=9\n"
+    for failure in ("keep", "cleanup"):
+        agent(state, failure=failure, base="trunk", directory="trees")
+        async with person(project, state / failure, delegating(failing)) as one:
+            (state / failure / "agent").symlink_to(state / "agent")
+            await bypass(one)
+            await one.turn("start")
+            said = one.said()
+        assert ("The work stays on branch magy/" in said) is (failure == "keep"), said
+        assert ("Its worktree and branch are removed." in said) is (failure == "cleanup"), said
+        assert len(list((project / "trees").glob("*/half.txt"))) == 1, "that of the first"
+        assert len(worktrees(project)) == 1
+
+
+async def test_a_task_that_comes_later_is_done_on_what_was_merged(
+    project: Path, state: Path
+) -> None:
+    agent(state)
+    script_ = script(
+        "prompt: start",
+        spawn("do it", "brancher"),
+        "---\n" + call("wait_agent"),
+        "---\n" + call("send_agent_message", job_id="5.0", message="and more"),
+        "---\n" + call("wait_agent"),
+        "---\ntext: {{last}}\n",
+        "prompt: do it\n" + call("write_file", path="made.txt", content="made\n"),
+        "---\ntext: Did it.\n",
+        "prompt: and more\n" + call("read_file", path="made.txt"),
+        "---\n" + edit("made.txt", "made", "made again"),
+        "---\ntext: Did more.\n",
+    )
+    async with person(project, state, script_) as one:
+        await bypass(one)
+        await one.turn("start")
+        assert "Did more.\n\nMerged into main as " in one.said()
+    assert (project / "made.txt").read_text() == "made again\n"
+    assert git(project, "rev-list", "--merges", "--count", "main") == "2\n"
+    assert not worktrees(project) and not (project / ".worktrees").exists()
+
+
+async def test_the_question_says_what_becomes_of_the_work(project: Path, state: Path) -> None:
+    work = "prompt: do it\ntext: Nothing to do.\n"
+    script_ = delegating(work, agent="general", worktree=True)
+    async with person(project, state, script_) as one:
+        await one.new()
+        await one.ask("start")
+        question = await one.question()
+        shown = str(question["content"])
+        assert "worktree: a branch of its own from main, merged into main when it is done" in shown
+        await one.respond(question["interactionId"])
+        await one.end()
+        assert "It changed nothing, so there was nothing to merge." in one.said()
+    assert not worktrees(project)
+
+
+async def test_where_there_can_be_none_the_model_reads_why(root: Path, state: Path) -> None:
+    script_ = script(
+        "prompt: start",
+        spawn("do it", worktree=True) + "---\ntext: {{last}}\n",
+    )
+    async with person(root, state, script_) as one:
+        await bypass(one)
+        await one.turn("start")
+        assert "No worktree can be made:" in one.said() and "git init" in one.said()
+
+
+async def test_rules_and_trust_are_those_of_the_project(project: Path, state: Path) -> None:
+    """What the agent writes into Magy's files in its worktree holds nowhere."""
+    (project / "magy.toml").write_text('[permission]\nbash = "deny"\n')
+    git(project, "add", "magy.toml")
+    git(project, "commit", "-q", "-m", "Strict", "magy.toml")
+    agent(state, "branch_only")
+    work = script(
+        "prompt: do it\n" + call("write_file", path="magy.toml", content=""),
+        "---\n" + call("bash", command="touch ran"),
+        "---\ntext: {{last}}\n",
+    )
+    async with person(project, state, delegating(work)) as one:
+        await bypass(one)
+        await one.turn("start")
+        assert "switched off here" in one.said(), one.said()
+    branch = git(project, "branch", "--format=%(refname:short)", "--list", "magy/*").split()
+    assert not branch or "ran" not in git(project, "ls-tree", "--name-only", branch[0])
+
+
+async def test_what_is_only_proposed_is_not_merged(project: Path, state: Path) -> None:
+    agent(state)
+    (state / "magy.toml").write_text('[edits]\nreview = "propose"\n')
+    work = script(
+        "prompt: do it\n" + call("read_file", path="a.txt"),
+        "---\n" + edit("a.txt", "one", "ONE"),
+        "---\n" + call("write_file", path="made.txt", content="made\n"),
+        "---\ntext: Did it.\n",
+    )
+    async with person(project, state, delegating(work)) as one:
+        await bypass(one)
+        await one.turn("start")
+        assert "Its changes of 2 files are proposed for review instead." in one.said()
+        assert [Path(file["path"]).name for file in await reviews(one)] == ["a.txt", "made.txt"]
+    assert (project / "a.txt").read_text() == LINES and not (project / "made.txt").exists()
