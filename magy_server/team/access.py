@@ -27,7 +27,6 @@ from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.session import Session
 from magy_server.engine.world import World
 from magy_server.team.children import Children
-from magy_server.team.graphs import GraphRun
 from magy_server.team.mailing import Mailing
 from magy_server.team.spawning import offered
 
@@ -153,6 +152,8 @@ class TeamAccess:
     async def run_graph(
         self, id: str, tasks: Sequence[GraphTask], moved: Callable[[GraphProgress], None]
     ) -> GraphProgress:
+        from magy_server.team.graphs import GraphRun  # few sessions have a graph
+
         run = GraphRun(self._world, self._children, self._mailing, self._session, id, tasks, moved)
         with _for_the_model():
             return await run.done()
