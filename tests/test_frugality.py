@@ -23,7 +23,7 @@ from bench.modules import counted
 from bench.recording_model import serving
 from bench.turns import stage
 
-MODULES = 826
+MODULES = 828
 """Imported by `magy run` from its start to its end, the standard library's included."""
 FIRST = 12_288
 """Bytes of the first request, in a project without instructions."""

@@ -40,7 +40,9 @@ EDITOR_KEYS = ("editor", "emacs_eval")
 """The keys of the tools that ask the editor: for what it knows, and to run code in it."""
 _RANK: Mapping[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 _FILES = ("read", "write")
-_WIDER: Mapping[str, str] = {"write": "edit", "git": "bash", "http": "net", "github": "net"}
+_WIDER: Mapping[str, str] = {
+    "write": "edit", "git": "bash", "http": "net", "github": "net", "browser": "net",
+}  # fmt: skip
 """Where the rules are for what a key's own do not say: who says nothing about whole files means
 them when files are changed, git's commands when tools run them, and the network."""
 _ANY_CASE = ("github",)

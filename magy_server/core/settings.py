@@ -202,6 +202,11 @@ class ToolSettings(Given):
         default="https://api.github.com",
         description="The API that the tool `github` speaks with; it gets your token.",
     )
+    browser_sandbox: bool = Field(
+        default=True,
+        description="The tool `browser` runs only where Chromium's own sandbox can be had, which "
+        "is not so for root. `false`: without it, where the whole machine is a sandbox.",
+    )
 
 
 class SandboxLimits(Given):

@@ -14,8 +14,8 @@ from typing import IO
 from magy_server.core.sandbox import Launch, Outcome, Prepared
 from magy_server.core.settings import SandboxLimits, SandboxSettings
 from magy_server.core.values import Confinement
+from magy_server.proxy import Proxy
 from magy_server.sandbox import World, bubblewrap, control_groups, give_listener, limits, mounts
-from magy_server.sandbox.proxy import Proxy
 from magy_server.sandbox.seccomp import filter_program
 
 PORT = 3128

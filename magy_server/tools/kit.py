@@ -25,6 +25,7 @@ from magy_server.tools.search.search_tools import search_tools
 from magy_server.tools.seldom_tools import call_tool, find_tools
 from magy_server.tools.shell.processes import Processes
 from magy_server.tools.shell.shell_tools import shell_tools
+from magy_server.tools.web.browser_tool import browser_tool
 from magy_server.tools.web.github_tool import github_tool
 from magy_server.tools.web.http_tool import http_tool
 from magy_server.tools.web.web_tools import web_tools
@@ -53,6 +54,7 @@ def make_tools(
         *web_tools(options.search_url),
         http_tool(options.http_hosts),
         github_tool(options.github_url),
+        browser_tool(sandbox=options.browser_sandbox),
         *KNOWLEDGE_TOOLS,
         emacs_eval,
         update_plan,

@@ -158,7 +158,7 @@ def test_tool_groups_are_the_servers_permission_keys() -> None:
     assert found
     groups = set(found[1].split())
     keys = {tool.key for tool in kit.make_tools(Processes())}
-    of_the_network = {"http", "github"}  # what is said of `net` holds for them, too
+    of_the_network = {"http", "github", "browser"}  # what is said of `net` holds for them, too
     assert keys - groups <= {"bash_stop", "tools", *of_the_network}
 
 

@@ -124,7 +124,7 @@ class Person:
 
 def findable(system: str) -> set[str]:
     """The tools that a system text names, without describing them."""
-    found = re.search(r"more tools than those described to you: (.*?)\. `find_tools`", system)
+    found = re.search(r"You have more tools: (.*?)\. `find_tools`", system)
     return set(found[1].split(", ")) if found else set()
 
 

@@ -143,6 +143,8 @@ class HttpServer:
                     self._news.notify_all()
                 if not await self._answer(request, reader, writer):
                     break
+                if request.headers.get("connection", "").lower() == "close":
+                    break
         except NotHttp:
             await Exchange(writer).send(400, b"HTTP, please\n", "text/plain")
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from magy_server.sandbox.proxy import Listed, Proxy, Refused, _asked, _may_be
+from magy_server.proxy import Listed, Proxy, Refused, _asked, _may_be
 from tests.sandbox.conftest import Machine
 
 

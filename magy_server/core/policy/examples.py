@@ -18,7 +18,8 @@ _ROOT = "/the-workspace"
 _HOME = "/home/of-the-person"
 _EFFECTS: Mapping[str, Effect] = {
     "read": "read", "edit": "write", "write": "write", "bash": "exec", "git": "exec",
-    "net": "net", "http": "net", "github": "net", "agent": "agent",
+    "net": "net", "http": "net", "github": "net", "browser": "net",
+    "agent": "agent",
 }  # fmt: skip
 _FILES = ("read", "edit", "write")
 

@@ -28,7 +28,7 @@ def told(names: Iterable[str]) -> str:
     if servers:
         own.append(f"all those of the MCP servers {', '.join(servers)}")
     return (
-        f"You have more tools than those described to you: {', '.join(own)}. `{FIND}` describes "
+        f"You have more tools: {', '.join(own)}. `{FIND}` describes "
         f"them, and `{CALL}` calls one."
     )
 

@@ -95,12 +95,19 @@ def lacking() -> str:
     """What is missing here to drive a VS Code; empty if nothing is."""
     if shutil.which(CODE_SERVER) is None:
         return "code-server is not installed (.ci/programs builds it, once)"
+    if why := lacking_browser():
+        return why
+    if not VSIX.exists():
+        return f"{VSIX.relative_to(ROOT)} is not there (`make vscode` builds it)"
+    return ""
+
+
+def lacking_browser() -> str:
+    """What is missing here to drive a browser; empty if nothing is."""
     if browser() is None:
         return "chromium is not installed (.ci/programs installs it)"
     if find_spec("playwright") is None:
         return "playwright is not installed (there is no wheel of it for this machine)"
-    if not VSIX.exists():
-        return f"{VSIX.relative_to(ROOT)} is not there (`make vscode` builds it)"
     return ""
 
 

@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -63,10 +62,8 @@ window.acquireVsCodeApi = () => ({
 
 def lacking() -> str:
     """What is missing here to show the page; empty if nothing is."""
-    if driven.browser() is None:
-        return "chromium is not installed (.ci/programs installs it)"
-    if find_spec("playwright") is None:
-        return "playwright is not installed (there is no wheel of it for this machine)"
+    if why := driven.lacking_browser():
+        return why
     if not (BUILT / "main.js").exists():
         return "clients/vscode/out/webview/main.js is not there (`make vscode` builds it)"
     return ""
