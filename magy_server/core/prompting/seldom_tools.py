@@ -28,8 +28,7 @@ def told(names: Iterable[str]) -> str:
     if servers:
         own.append(f"all those of the MCP servers {', '.join(servers)}")
     return (
-        f"You have more tools: {', '.join(own)}. `{FIND}` describes "
-        f"them, and `{CALL}` calls one."
+        f"You have more tools: {', '.join(own)}. `{FIND}` describes them, and `{CALL}` calls one."
     )
 
 
