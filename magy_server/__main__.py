@@ -85,7 +85,7 @@ def _main(arguments: Sequence[str] | None) -> int:
             return _mcp(chosen.root)
         case (
             "run" | "sessions" | "agents" | "permissions" | "policy" | "audit" | "config" | "edit"
-            | "path" | "completion" | "mcp" | "skills" | "plugins" | "models" | "magi"
+            | "path" | "completion" | "graph" | "mcp" | "skills" | "plugins" | "models" | "magi"
             | "worktrees"
         ):  # fmt: skip
             return _terminal(parser, chosen)

@@ -17,6 +17,7 @@ from magy_server.api.wire import (
     children,
     codes,
     edit_objects,
+    graphs,
     live_edits,
     reviews,
     sessions,
@@ -45,6 +46,7 @@ def page() -> Iterable[str]:
     yield from _named(edit_objects.OBJECTS)
     yield f"## Reviews\n\n{inspect.getdoc(reviews)}\n"
     yield f"## Children\n\n{inspect.getdoc(children)}\n"
+    yield f"## Graphs of tasks\n\n{inspect.getdoc(graphs)}\n"
     yield f"## What a client announces\n\n{inspect.getdoc(announcing)}\n"
     yield from _named(announcing.PARTS)
     yield f"## Errors\n\n{inspect.getdoc(codes)}\n"

@@ -12,6 +12,7 @@ from typing import Any
 
 from magy_server.api.sessions.pages import page, stamped
 from magy_server.core import updates
+from magy_server.core.agents.child import ChildInfo
 from magy_server.core.agents.mail import Closed, DataPayload, Mailed, Report, TextPayload
 from magy_server.core.events import (
     Admitted,
@@ -33,6 +34,10 @@ from magy_server.core.events import (
     Requeued,
     Started,
 )
+from magy_server.core.graphs.graph import GraphTask
+from magy_server.core.graphs.progress import Attempt, GraphProgress
+from magy_server.core.graphs.shown import as_text
+from magy_server.core.graphs.shown import shown as graph_shown
 from magy_server.core.reviews.review_events import Restored
 from magy_server.core.values import (
     Call,
@@ -121,10 +126,20 @@ def _more() -> Sequence[Event]:
     )  # fmt: skip
 
 
+def _graph() -> str:
+    """A graph of which the first task is at work."""
+    child = ChildInfo("s1/9.0.north.1", "s1", "north", "explore", "mine/qwen", "running", 1)
+    tasks = (GraphTask(id="north", agent="explore", prompt="What does a ton cost in the north?"),
+             GraphTask(id="draft", prompt="Write report.md.", needs=("north",)))  # fmt: skip
+    tries = {"north": [Attempt(child, 1, "running", None)]}
+    return as_text(graph_shown(GraphProgress("9.0", tasks, tries)))
+
+
 _DELTAS = (
     ("text", "4", "I will "),
     ("thinking", "4", "I should "),
     ("output", "4.1", "12 passed\n"),
+    ("graph", "9.0", _graph()),
     ("progress", "4", "loading the model: 40 %"),
     ("notice", "notice", "The provider is overloaded; next try in 2 s.\n"),
 )

@@ -27,7 +27,7 @@ from magy_server.core.events import (
 from magy_server.core.ports import Page, StreamInfo
 from magy_server.core.prompting.compaction import possible
 from magy_server.core.state.state import State
-from magy_server.core.values import Content, Grant, Hash
+from magy_server.core.values import Content, GivenCall, Grant, Hash
 from magy_server.dataclass import dataclass
 from magy_server.engine import trees
 from magy_server.engine.briefing import mentioned
@@ -206,16 +206,20 @@ class Service:
         content: Sequence[Content],
         delivery: str,
         blobs: Mapping[Hash, bytes] = NO_BLOBS,
+        call: GivenCall | None = None,
     ) -> Outcome:
-        """`blobs` are the pictures that the content names."""
+        """`blobs` are the pictures that the content names. With `call`, which the content puts into
+        words, the turn makes that call and asks no model."""
         session = await self.loaded.session(stream_of(session_id))
         outcome: Outcome = "known"
         interrupt = delivery == "interrupt"
         mode: Literal["steer", "queue"] = "queue" if interrupt or delivery == "queue" else "steer"
         async with session.arriving:
-            whole, found = await mentioned(self.world, session.state, content)
+            whole, found = content, NO_BLOBS
+            if call is None:
+                whole, found = await mentioned(self.world, session.state, content)
             prompted = Prompted(
-                id=message_id, content=tuple(whole), delivery=mode, by=self.world.me
+                id=message_id, content=tuple(whole), delivery=mode, by=self.world.me, call=call
             )
 
             def decide(now: State) -> Write | None:
@@ -232,7 +236,7 @@ class Service:
             if await self._say(session, decide) and interrupt:
                 await self.children.stop_below(session.id, all=False)
         if outcome == "known":
-            await refuse_other(self.world.store, session.state, message_id, content)
+            await refuse_other(self.world.store, session.state, message_id, content, call)
         return outcome
 
     async def compact(self, session_id: str, focus: str = "") -> None:

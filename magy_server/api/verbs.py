@@ -8,6 +8,7 @@ from magy_server.api.completions.suggesting import Completions
 from magy_server.api.connected import Connected
 from magy_server.api.doctor import DoctorVerbs
 from magy_server.api.edits.edit_verbs import EditVerbs
+from magy_server.api.graphs.graph_verbs import GraphVerbs
 from magy_server.api.prompts.completion import PromptVerbs
 from magy_server.api.prompts.context import ContextVerbs
 from magy_server.api.prompts.readable_files import Reach
@@ -52,6 +53,7 @@ class Magy:
     def verbs(self) -> Verbs:
         at, sessions, children, reviews = self.at, self.sessions, self.children, self.reviews
         checkpoints, edits = CheckpointVerbs(at.service), EditVerbs(at)
+        graphs = GraphVerbs(at)
         questions = QuestionVerbs(at.service, at.client)
         workspaces, prompts = WorkspaceVerbs(at), PromptVerbs(at, self.reach)
         return Verbs(
@@ -69,6 +71,7 @@ class Magy:
             model_list=workspaces.models,
             child_spawn=children.spawn, child_send=children.send, child_wait=children.wait,
             child_list=children.list, child_close=children.close, child_limits=children.limits,
+            graph_run=graphs.run, graph_show=graphs.show,
             interaction_list=questions.list, interaction_respond=questions.respond,
             permission_list=questions.grants, permission_withdraw=questions.withdraw,
             review_list=reviews.list, review_get=reviews.get, review_resolve=reviews.resolve,

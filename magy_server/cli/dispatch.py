@@ -64,6 +64,7 @@ def _perform(
         case (
             "sessions"
             | "agents"
+            | "graph"
             | "models"
             | "permissions"
             | "policy"
@@ -120,7 +121,10 @@ def _verb(command: str, verb: str | None) -> Verb:
             from magy_server.cli.commands.prune import prune
 
             return prune
-        case "models" | "permissions" | "policy" | "audit" | "skills" | "plugins" | "worktrees", _:
+        case (
+            "models" | "permissions" | "policy" | "audit" | "skills" | "plugins" | "worktrees"
+            | "graph", _
+        ):  # fmt: skip
             from importlib import import_module
 
             found: Verb = import_module(f"magy_server.cli.commands.{command}").VERBS[verb]

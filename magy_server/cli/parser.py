@@ -10,10 +10,10 @@ from functools import cache
 from magy_server import __version__
 from magy_server.cli.exit_codes import EDIT_CODES, EXIT_CODES
 from magy_server.cli.extension_options import plugin_options, skill_options
-from magy_server.cli.magi_options import magi_options
 from magy_server.cli.mcp_options import mcp_options
 from magy_server.cli.parser_parts import Commands, Parser, flag, root_option, silent
 from magy_server.cli.policy_options import audit_options, policy_options
+from magy_server.cli.team_options import graph_options, magi_options
 
 ACP = """\
 Serve an editor that speaks the Agent Client Protocol, on standard input and output.
@@ -36,6 +36,7 @@ def build() -> argparse.ArgumentParser:
     _run(commands)
     _sessions(commands)
     _agents(commands)
+    graph_options(commands)
     _models(commands)
     for options in (
         magi_options, _permissions, policy_options, audit_options, mcp_options, skill_options,

@@ -21,6 +21,7 @@ from magy_server.core.agents.mail import Closed, Mailed
 from magy_server.core.agents.tree import Stream
 from magy_server.core.reviews.review_events import Noted, Restored, Restoring, Reviewed
 from magy_server.core.values import (
+    Call,
     CallId,
     Content,
     Decision,
@@ -29,6 +30,7 @@ from magy_server.core.values import (
     FileChange,
     Form,
     FormValue,
+    GivenCall,
     Grant,
     Hash,
     Image,
@@ -124,6 +126,9 @@ class Prompted(Value):
     """The process that prompted; the turn uses the editor of that process."""
     run: str = ""
     """A child's task: the run of the parent that it belongs to."""
+    call: GivenCall | None = None
+    """A call that the person makes: it opens the turn, which ends with it, and no model is
+    asked."""
 
 
 class Requeued(Value):
@@ -148,7 +153,8 @@ class Admitted(Value):
 class Replied(Value):
     """A whole model reply; when `cancelled`, what had been said of it. `request` is the seq of the
     last entry the request was built from, in decimal: the id under which its deltas were streamed.
-    `stray_call`: its text holds a tool call that nobody can make.
+    `model` "": no model was asked, a person made the call. `stray_call`: its text holds a tool call
+    that nobody can make.
     """
 
     type: Literal["replied"] = "replied"
@@ -164,6 +170,10 @@ class Replied(Value):
     def text(self) -> str:
         """Returns the text of the reply."""
         return "\n\n".join(part.text for part in self.content if isinstance(part, Text)).strip()
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(part for part in self.content if isinstance(part, Call))
 
 
 class Judged(Value):
@@ -249,6 +259,8 @@ class Finished(Value):
     diff: Hash | None = None
     output: Hash | None = None
     """The whole output, when `for_model` holds only a part of it."""
+    graph: Hash | None = None
+    """How the graph of tasks is that it ran, as JSON for clients."""
     images: tuple[Image, ...] = ()
     """Pictures that the model gets besides `for_model`."""
     changes: tuple[FileChange, ...] = ()

@@ -91,7 +91,7 @@ def requests(
     asked: dict[str, State] = {}
     state = start
     for entry in entries:
-        if isinstance(entry.event, Replied):
+        if isinstance(entry.event, Replied) and entry.event.model:
             yield build(asked[entry.event.request], texts, pictures), entry.event
             asked.clear()
         state = apply(state, entry)

@@ -155,6 +155,8 @@ def _talk(state: State, turn: Turn) -> Step:
     if end := _final(state, turn):
         return end
     steers = tuple(p.id for p in state.queue.steers)
+    if turn.given and not steers:
+        return End("end_turn")
     unanswered = turn.reply is None or bool(turn.calls)
     if turn.reply is not None and not unanswered and not steers:
         return _end(turn.reply)

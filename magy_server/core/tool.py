@@ -76,6 +76,8 @@ class Result:
     events: Sequence[Event] = ()
     """Appended together with `Finished`."""
     ok: bool = True
+    graph: str = ""
+    """How the graph is that it ran, as JSON for clients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,16 +151,16 @@ class Team(Protocol):
                    ) -> Waited:  # fmt: skip
         """Waits for these session ids, until `deadline` (seconds since the epoch)."""
 
-    async def began_graph(self, call: str) -> tuple[str, Mapping[str, Any]]:
-        """Returns the id of the call of this session with which the graph began that `call` ran,
-        and that call's arguments."""
+    async def began_graph(self, call: str) -> Mapping[str, Any]:
+        """Returns the arguments of the call with which the graph began that `call` ran."""
 
     async def run_graph(
-        self, id: str, tasks: Sequence[GraphTask], moved: Callable[[GraphProgress], None]
+        self, call: str, tasks: Sequence[GraphTask], moved: Callable[[GraphProgress], None]
     ) -> GraphProgress:
-        """Has these tasks, which are in order, done by agents below the session's own; `id`: the
-        call that began this. `moved` is called with how it is, each time that changes. Returns when
-        all is settled, nothing more can begin, or somebody has something to say to the session."""
+        """Has these tasks, which are in order, done by agents below the session's own; `call`: the
+        call that does so, be it the one that began them or not. `moved` is called with how it is,
+        each time that changes. Returns when all is settled, nothing more can begin, or somebody has
+        something to say to the session."""
 
     async def panel(self, case: Case) -> Panel:
         """Returns the models that would judge this case, and what that may cost. A session whose
@@ -210,6 +212,8 @@ class ToolContext(FactContext, Protocol):
 
     call: str
     facts: Facts
+    given: bool
+    """The person made the call themself: no model will tell what came of it."""
 
     async def proposer(self, path: str) -> str:
         """Another session that proposes something for this file; "": none does."""
@@ -221,6 +225,10 @@ class ToolContext(FactContext, Protocol):
 
     def emit(self, text: str) -> None:
         """Shows output so far to the person watching; the client may drop it."""
+
+    def show_graph(self, graph: str) -> None:
+        """Shows how the graph is that the call runs, as JSON on one line, in place of what it was
+        before."""
 
     async def ask(self, form: Form) -> Answered | None:
         """Has the person asked, and waits for an answer, however long that takes. None: the call

@@ -7,6 +7,7 @@ Update kinds with a leading underscore are Magy's own, as the draft allows.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -79,8 +80,8 @@ def shown(event: Event) -> tuple[Hash, ...]:
     match event:
         case Judged(facts=Facts(preview=str(preview))) | Asked(preview=str(preview)):
             return (preview,)
-        case Finished(diff=str(diff)):
-            return (diff,)
+        case Finished():
+            return tuple(hash for hash in (event.diff, event.graph) if hash)
     return ()
 
 
@@ -204,6 +205,9 @@ def chunk(kind: str, id: str, text: str, name: str = "") -> Update | None:
                     "content": {"type": "content", "content": block}}  # fmt: skip
         case "call":
             return tool_call(id, name=name, title=name, status="pending")
+        case "graph":
+            latest = text.rstrip("\n").rpartition("\n")[2]
+            return tool_call(id, _meta={"magy": {"graph": json.loads(latest)}})
         case "progress":
             return progress(text)
         case "notice":
@@ -321,7 +325,8 @@ def _replied(event: Replied) -> Iterable[Update]:
             raw = part.arguments if part.invalid is None else part.invalid
             yield tool_call(part.id, name=part.name, title=part.name, status="pending",
                             rawInput=raw)  # fmt: skip
-    yield _usage(event, event.request)
+    if event.model:
+        yield _usage(event, event.request)
 
 
 def _usage(event: Replied | Consulted | Compacted, request: str) -> Update:
@@ -396,12 +401,20 @@ def _finished(event: Finished, texts: Mapping[Hash, str]) -> Update:
     content: list[dict[str, Any]] = []
     if event.diff and event.diff in texts:
         content.append(_diff(event.changes, texts[event.diff], []))
+    meta: dict[str, Any] = {"status": event.status, "duration": round(event.duration, 3)}
     text = event.for_user or event.for_model
+    if event.graph and event.graph in texts:
+        meta["graph"] = graph = json.loads(texts[event.graph])
+        content.append(_text("\n".join(task["line"] for task in graph["tasks"])))
+        text = event.for_user
     if text:
-        content.append({"type": "content", "content": {"type": "text", "text": text}})
-    meta = {"status": event.status, "duration": round(event.duration, 3)}
+        content.append(_text(text))
     return tool_call(event.call, status=STATUS[event.status], content=content,
                      _meta={"magy": meta})  # fmt: skip
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "content", "content": {"type": "text", "text": text}}
 
 
 def _diff(changes: Iterable[FileChange], patch: str, paths: Sequence[str]) -> dict[str, Any]:

@@ -122,6 +122,13 @@ class Call(Value):
     wrapped: bool = False
 
 
+class GivenCall(Value):
+    """A tool call that a person makes themself."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
 Part = Annotated[Text | Thinking | Call, Field(discriminator="type")]
 
 

@@ -100,6 +100,7 @@ def completed(context: RunContext, result: Result) -> Outcome:
         output=put(secrets.clean_bytes(result.output), blobs)
         if result.output is not None
         else None,
+        graph=put(result.graph, blobs) if result.graph else None,
         changes=tuple(result.changes),
         seen=tuple(result.seen),
         background=result.background,

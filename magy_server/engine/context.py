@@ -101,6 +101,8 @@ class RunContext(LookContext):
             self.review = "propose"
         self.call = judged.call
         self.facts: Facts = judged.facts
+        turn = session.state.turn
+        self.given = turn is not None and turn.given
         self.events: list[Event] = []
         self._law = law
         self._asked = 0
@@ -138,6 +140,9 @@ class RunContext(LookContext):
     def emit(self, text: str) -> None:
         if text := self._sieve(whole(text)):
             self._live.stream_delta("output", self.call, text)
+
+    def show_graph(self, graph: str) -> None:
+        self._live.stream_delta("graph", self.call, graph + "\n")
 
     async def ask(self, form: Form) -> Answered | None:
         from magy_server.core.mcp.forms import question

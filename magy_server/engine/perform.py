@@ -17,6 +17,7 @@ from magy_server.core.events import (
     Ended,
     Event,
     Finished,
+    Prompted,
     Replied,
 )
 from magy_server.core.prompting.compaction import due
@@ -78,10 +79,11 @@ class Performer:
             waiting = {p.id for p in now.queue.waiting}
             if not waiting.issuperset(step.prompts) or (now.turn is None) is not step.opens:
                 return None
-            told = [note] if note else []
-            if now.conversation.briefing == briefing or not step.opens:
-                return Write([*told, admitted])
-            return Write([briefing, *told, admitted], blobs)
+            events: list[Event] = [note, admitted] if note else [admitted]
+            if fresh := step.opens and now.conversation.briefing != briefing:
+                events.insert(0, briefing)
+            given = _given(now, step, str(now.seq + len(events)), briefing.seldom)
+            return Write([*events, *given], blobs if fresh else {})
 
         self._world.results.forget()  # the person may have changed anything meanwhile
         await self._session.append(decide)
@@ -318,6 +320,16 @@ class Performer:
             note = Noted(id=f"late/{id}", text=f"Your call {call.call.name} was stopped. {text}")
             write = Write([made, note], during=before)
             await self._session.append(lambda now: write)
+
+
+def _given(state: State, step: Admit, request: str, seldom: Sequence[str]) -> Iterator[Replied]:
+    """What opens the turn in place of a model's reply, if its prompt is a call of the person's."""
+    for prompt in state.queue.waiting:
+        if prompt.id == step.turn and step.opens and isinstance(prompt, Prompted) and prompt.call:
+            made = prompt.call
+            call = Call(id=f"{request}.0", name=made.name, arguments=made.arguments,
+                        wrapped=made.name in seldom)  # fmt: skip
+            yield Replied(request=request, model="", content=(call,), stop="tool_use", cost=0.0)
 
 
 def _unanswered(state: State, call: str) -> Iterator[Answered]:

@@ -12,12 +12,14 @@ from magy_server.dataclass import dataclass
 TAIL = 64 * 1024
 """Characters of a running tool's output that are kept for who looks in now."""
 
+KEPT_IN_PART = ("output", "graph")
+
 
 @dataclass(slots=True)
 class Partial:
-    """Something that streams: `kind` text | thinking | call | output | progress | notice, of
-    the message or call `id`.
-    Of a command's output only the newest `TAIL` characters are kept, at least."""
+    """Something that streams: `kind` text | thinking | call | output | graph | progress | notice,
+    of the message or call `id`. Of a command's output only the newest `TAIL` characters are kept,
+    at least; of a graph only what was added last, which is all of it."""
 
     kind: str
     id: str
@@ -32,6 +34,8 @@ class Partial:
         return self._starts[0] if self._starts else self.size
 
     def add(self, text: str) -> None:
+        if self.kind == "graph":
+            self.skip_to(self.size)
         self._chunks.append(text)
         self._starts.append(self.size)
         self.size += len(text)
@@ -68,6 +72,7 @@ class Streaming:
             self.forget(event.request)
         elif event.type == "finished":
             self.partials.pop(("output", event.call), None)
+            self.partials.pop(("graph", event.call), None)
         elif event.type in ("compacted", "consulted"):
             self.partials.pop(("notice", "notice"), None)
         elif event.type == "ended":
@@ -87,7 +92,7 @@ class Streaming:
         False: something before it is missing here."""
         partial = self.partials.setdefault((kind, id), Partial(kind, id, name))
         if at > partial.size:
-            if kind != "output":
+            if kind not in KEPT_IN_PART:
                 return False
             partial.skip_to(at)
         if new := text[partial.size - at :]:
@@ -99,7 +104,7 @@ class Streaming:
         """Drops what was streamed of a reply: the whole one is in the log."""
         calls = request if request.endswith(".") else f"{request}."
         for key in [k for k in self.partials if k[1] == request or k[1].startswith(calls)]:
-            if key[0] != "output":
+            if key[0] not in KEPT_IN_PART:
                 del self.partials[key]
 
     def restart(self, request: str) -> None:
@@ -112,7 +117,7 @@ class Streaming:
 
     def unsettled(self) -> Sequence[str]:
         """The ids of what streams and will be in the log."""
-        return [id for kind, id in self.partials if kind not in ("output", "notice")]
+        return [id for kind, id in self.partials if kind not in (*KEPT_IN_PART, "notice")]
 
     def notice(self, text: str) -> None:
         """Something passing, for who watches (a retry, say); never stored."""

@@ -18,11 +18,9 @@ from magy_server.core.errors import (
     ProviderError,
     ToolError,
 )
-from magy_server.core.events import Replied
 from magy_server.core.graphs.graph import GraphTask
 from magy_server.core.graphs.progress import GraphProgress
 from magy_server.core.tool import Delivery
-from magy_server.core.values import Call
 from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.session import Session
 from magy_server.engine.world import World
@@ -31,6 +29,7 @@ from magy_server.team.mailing import Mailing
 from magy_server.team.spawning import offered
 
 if TYPE_CHECKING:
+    from magy_server.core.graphs.recorded import Recorded
     from magy_server.core.magi.case import Case
     from magy_server.core.magi.deliberation import Deliberation
     from magy_server.core.magi.panel import Panel
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
 NAMED = 20
 """Agents that an error names."""
 PARENT = "parent"
-GRAPH = "run_graph"
-"""The tool that begins graphs."""
 
 
 class TeamAccess:
@@ -132,29 +129,35 @@ class TeamAccess:
                 self._id, jobs, until=until, deadline=deadline, itself=True
             )
 
-    async def began_graph(self, call: str) -> tuple[str, Mapping[str, Any]]:
+    async def began_graph(self, call: str) -> Mapping[str, Any]:
         forked = self._session.state.opened and self._session.state.opened.forked_from
         if forked and tree.is_call(call) and tree.asked_at(call) <= forked[1]:
             raise ToolError(
                 f"The graph {call!r} belongs to the session that this one was forked from. Give "
                 "the tasks that are still to be done anew."
             )
-        for entry in await self._world.store.read(self._session.stream):
-            made = entry.event.content if isinstance(entry.event, Replied) else ()
-            for part in made:
-                if isinstance(part, Call) and (part.id, part.name) == (call, GRAPH):
-                    on = str(part.arguments.get("go_on") or "")
-                    return await self.began_graph(on) if on else (call, part.arguments)
+        if began := (await self._recorded()).of(call):
+            return began.arguments
         raise ToolError(
             f"There is no graph {call!r} here. Its id is in the result of the call that began it."
         )
 
-    async def run_graph(
-        self, id: str, tasks: Sequence[GraphTask], moved: Callable[[GraphProgress], None]
-    ) -> GraphProgress:
-        from magy_server.team.graphs import GraphRun  # few sessions have a graph
+    async def _recorded(self) -> Recorded:
+        from magy_server.core.graphs.recorded import recorded  # few sessions have graphs
 
-        run = GraphRun(self._world, self._children, self._mailing, self._session, id, tasks, moved)
+        return recorded(await self._world.store.read(self._session.stream))
+
+    async def run_graph(
+        self, call: str, tasks: Sequence[GraphTask], moved: Callable[[GraphProgress], None]
+    ) -> GraphProgress:
+        from magy_server.team.graphs import GraphRun
+
+        began = (await self._recorded()).of(call)
+        assert began is not None  # it runs
+        run = GraphRun(
+            self._world, self._children, self._mailing, self._session, began.id, tasks,
+            began.since, moved,
+        )  # fmt: skip
         with _for_the_model():
             return await run.done()
 

@@ -7,17 +7,18 @@ begun twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 
 from magy_server.core.agents import tree
-from magy_server.core.agents.child import LIVE, ChildInfo, Spawn
-from magy_server.core.agents.mail import Mailed, Status, TextPayload, ulid
+from magy_server.core.agents.child import LIVE, Spawn
+from magy_server.core.agents.mail import Mailed, TextPayload, ulid
 from magy_server.core.agents.narrowing import narrowing
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Requeued
-from magy_server.core.graphs.graph import GraphTask, TaskState, plain, states
+from magy_server.core.graphs.graph import GraphTask, plain
 from magy_server.core.graphs.progress import Attempt, GraphProgress
+from magy_server.core.graphs.recorded import attempts
 from magy_server.core.permit import Ruleset
 from magy_server.core.prompting.framing import escaped
 from magy_server.core.state.state import State
@@ -35,8 +36,9 @@ FOREVER = 10 * 365 * 86_400.0
 
 @dataclass(slots=True)
 class GraphRun:
-    """The graph `id` (the call or request that began it) of the session `parent`. `tasks`: in
-    order. `show` is called with how it is, each time that changes."""
+    """The graph `id` (the call that began it) of the session `parent`. `tasks`: in order. `since`:
+    where in the log and when somebody went on with it, as in `recorded.Begun`. `show` is called
+    with how it is, each time that changes."""
 
     world: World
     children: Children
@@ -44,6 +46,7 @@ class GraphRun:
     parent: Session
     id: str
     tasks: Sequence[GraphTask]
+    since: tuple[int, float]
     show: Callable[[GraphProgress], None]
     _attempts: dict[str, list[Attempt]] = field(default_factory=dict)
     _blocked: str = ""
@@ -78,38 +81,17 @@ class GraphRun:
         there = await self.children.list(self.parent.id, recursive=False, closed=True)
         # After that: of what has ended by then, the result is in the log.
         await self.parent.refresh()
-        reports = self.parent.state.reports
-        found: dict[str, list[Attempt]] = {}
-        for child in there:
-            if about := tree.attempted(self.id, child.session):
-                reported = reports.get(child.session)
-                mail = reported.mail if reported else None
-                attempt = Attempt(child, about[1], _status(child, mail), mail)
-                found.setdefault(about[0], []).append(attempt)
-        self._add_deleted(found, {child.session for child in there})
-        self._attempts = {task: sorted(tries, key=_number) for task, tries in found.items()}
+        found = attempts(self.id, there, self.parent.state.reports, self.since)
+        known = {one.child.session for some in found.values() for one in some}
+        for task, some in self._attempts.items():
+            gone = [_cancelled(one) for one in some if one.child.session not in known]
+            if gone:  # a person has deleted them before they came to anything
+                found[task] = sorted([*found.get(task, ()), *gone], key=lambda one: one.number)
+        self._attempts = found
         await self._take_results()
 
-    def _add_deleted(self, found: dict[str, list[Attempt]], ids: Set[str]) -> None:
-        """What a person has deleted was done all the same, or is not to be done. `ids`: of the
-        agents that are there."""
-        gone = {
-            one.child.session: _cancelled(one) for some in self._attempts.values() for one in some
-        }
-        for id, reported in self.parent.state.reports.items():
-            if about := tree.attempted(self.id, id):
-                child = _child(reported.mail)
-                gone[id] = Attempt(child, about[1], _status(child, reported.mail), reported.mail)
-        for id, one in gone.items():
-            if id not in ids and (about := tree.attempted(self.id, id)):
-                found.setdefault(about[0], []).append(one)
-
     def _progress(self) -> GraphProgress:
-        return GraphProgress(self.id, self.tasks, self._states(), self._attempts, self._blocked)
-
-    def _states(self) -> Mapping[str, TaskState]:
-        tries = {id: [one.status for one in some] for id, some in self._attempts.items()}
-        return states(self.tasks, tries)
+        return GraphProgress(self.id, self.tasks, self._attempts, self._blocked)
 
     async def _take_results(self) -> None:
         """They are for the graph: the parent's model gets what all come to, in the end. That of an
@@ -128,7 +110,7 @@ class GraphRun:
     async def _begin(self) -> None:
         """All that may begin and for which there is room."""
         self._blocked = ""
-        how = self._states()
+        how = self._progress().states
         for task in self.tasks:
             if how[task.id] != "ready":
                 continue
@@ -164,7 +146,7 @@ class GraphRun:
     def _wanted(self, task: GraphTask, number: int) -> Spawn:
         key = tree.attempt(self.id, task.id, number)
         to = tree.child(self.parent.id, key)
-        how = self._states()
+        how = self._progress().states
         came = [self._attempts[id][-1] for id in task.needs if how[id] == "completed"]
         failed = [id for id in task.needs if how[id] != "completed"]
         prompt = escaped(task.prompt)
@@ -209,25 +191,6 @@ def _passed_on(mail: Mailed, to: str) -> Mailed:
     )
 
 
-def _child(mail: Mailed) -> ChildInfo:
-    """What the result of an agent tells of it."""
-    above = tree.parent(mail.sender) or ""
-    model = mail.metadata.get("model", "")
-    return ChildInfo(
-        mail.sender, above, mail.name, mail.agent, model, "closed", tree.depth(mail.sender)
-    )
-
-
-def _status(child: ChildInfo, mail: Mailed | None) -> Status:
-    if child.status in LIVE:
-        return child.status
-    return mail.report.status if mail and mail.report else "cancelled"
-
-
 def _cancelled(attempt: Attempt) -> Attempt:
     """A person has deleted the agent: that is not to be done, then."""
     return replace(attempt, status="cancelled") if attempt.status in LIVE else attempt
-
-
-def _number(attempt: Attempt) -> int:
-    return attempt.number

@@ -12,7 +12,7 @@ from magy_server.core.errors import InvalidRequest
 from magy_server.core.events import Event, Prompted
 from magy_server.core.ports import Store
 from magy_server.core.state.state import State
-from magy_server.core.values import Content, Image, Text
+from magy_server.core.values import Content, GivenCall, Image, Text
 
 Said = Payload | Sequence[Content]
 """As it was sent: without what the prompt mentions, which may read otherwise by now."""
@@ -37,10 +37,14 @@ async def message(store: Store, now: State, key: str) -> Event | None:
     return entry.event
 
 
-async def refuse_other(store: Store, now: State, key: str, said: Said) -> None:
-    """Raises InvalidRequest if the session had another message under this key."""
+async def refuse_other(
+    store: Store, now: State, key: str, said: Said, call: GivenCall | None = None
+) -> None:
+    """Raises InvalidRequest if the session had another message under this key, or another call of
+    the person's."""
     had = await message(store, now, key)
-    if had is not None and not same(had, said):
+    made = had.call if isinstance(had, Prompted) else None
+    if had is not None and (made != call or not same(had, said)):
         raise InvalidRequest(
             f"{key!r} is the key of another message to session {now.id!r}. You can repeat a "
             "message without harm; another message needs its own key.",

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.lsp.client import RpcError
 from tests.patience import PATIENCE
 
-from .harness import Person, person
+from .harness import SESSION, Person, person
 from .test_child_tools import bypass, call, children, script
 
 
@@ -369,3 +370,131 @@ async def test_what_is_wrong_is_said_before_anything_begins(
         await one.turn("start")
         assert said in one.said()
         assert await children(one, includeClosed=True) == []
+
+
+# --- by a person ----------------------------------------------------------------------------------
+
+GIVEN = [
+    task("north", "look north", agent="explore"),
+    task("south", "look south", agent="explore"),
+    task("draft", "write the report", "north", "south"),
+]
+
+
+async def given(one: Person, key: str = "g1", **more: Any) -> dict[str, Any]:
+    about = {"sessionId": SESSION, "requestKey": key, **more}
+    answer: dict[str, Any] = await one.client.request("magy/graph/run", about)
+    return answer
+
+
+async def graphs(one: Person, **more: Any) -> list[dict[str, Any]]:
+    answer = await one.client.request("magy/graph/show", {"sessionId": SESSION, **more})
+    found: list[dict[str, Any]] = answer["graphs"]
+    return found
+
+
+@pytest.mark.req("C035", "C036", "C061")
+async def test_a_person_has_a_graph_done_without_a_model_of_the_session(
+    root: Path, state: Path
+) -> None:
+    """It is asked about once, shown as it runs, and ends with what all comes to."""
+    async with person(root, state, REPORT) as one:
+        await one.new()
+        assert (await given(one, tasks=GIVEN))["outcome"] == "started"
+        await one.answer()
+        await one.end()
+        asked = [u for u in one.updates("_magy_interaction") if "open" in u]
+        assert [u["open"]["title"] for u in asked] == ["Run 3 tasks: north, south, draft"]
+        told = [graph for u in one.updates("tool_call_update")
+                if (graph := u.get("_meta", {}).get("magy", {}).get("graph"))]  # fmt: skip
+        assert told[-1]["counts"] == {"completed": 3} and told[0]["counts"] != {"completed": 3}
+        (last,) = (t for t in told[-1]["tasks"] if t["id"] == "draft")
+        assert last["sessionId"] == (await tasks_of(one))["draft.1"]["sessionId"]
+        assert not one.updates("usage_update") and not one.updates("agent_message")
+        (shown,) = await graphs(one, pictures=True)
+        assert shown["tasks"] == told[-1]["tasks"] and not shown["running"]
+        assert "t0 --> t2" in shown["mermaid"] and "t1 -> t2;" in shown["dot"]
+        ended = one.updates("tool_call_update")[-1]
+        assert ended["content"][-1]["content"]["text"].endswith("Both looked.")
+
+
+async def test_the_same_request_again_does_nothing_and_another_graph_is_refused(
+    root: Path, state: Path
+) -> None:
+    async with person(root, state, REPORT) as one:
+        await bypass(one)
+        await given(one, tasks=GIVEN)
+        await one.end()
+        assert (await given(one, tasks=GIVEN))["outcome"] == "known"
+        with pytest.raises(RpcError, match="needs its own key"):
+            await given(one, tasks=[*GIVEN[:2], task("draft", "something else")])
+        assert len(await tasks_of(one)) == 3
+
+
+async def test_a_model_reads_what_the_person_had_done(root: Path, state: Path) -> None:
+    """With the next prompt: the call and its result are part of the conversation."""
+    told = f"{REPORT}\nprompt: what came of it\ntext: {{{{last}}}}\n"
+    async with person(root, state, told) as one:
+        await bypass(one)
+        await given(one, tasks=GIVEN)
+        await one.end()
+        await one.turn("what came of it", "p2")
+        assert one.said().startswith("✓ north (explore)") and one.said().endswith("Both looked.")
+
+
+async def test_a_word_in_between_is_for_the_model_which_can_go_on(root: Path, state: Path) -> None:
+    async with person(root, state, HELD.replace("GRAPH", "6.0")) as one:
+        await bypass(one)
+        await given(one, tasks=[task("held", "hold"), task("after", "be quick", "held")])
+        await until_there(one, "held.1")
+        await one.request("session/prompt", messageId="p2",
+                          prompt=[{"type": "text", "text": "what is going on"}])  # fmt: skip
+        await one.end()
+        assert one.said().endswith("I wait.")
+        (shown,) = await graphs(one)
+        assert shown["counts"] == {"running": 1, "waiting": 1} and not shown["running"]
+        (root / "free").touch()
+        await given(one, "g2", goOn=shown["graphId"])
+        await one.end()
+        assert (await graphs(one))[0]["counts"] == {"completed": 2}
+        assert list(await tasks_of(one)) == ["held.1", "after.1"]
+
+
+async def test_what_was_cancelled_is_done_when_somebody_goes_on(root: Path, state: Path) -> None:
+    async with person(root, state, HELD) as one:
+        await bypass(one)
+        await given(one, tasks=[task("held", "hold"), task("after", "be quick", "held")])
+        await until_there(one, "held.1")
+        await one.request("session/cancel")
+        await one.end()
+        (shown,) = await graphs(one)
+        async with asyncio.timeout(PATIENCE):
+            while (shown := (await graphs(one))[0])["counts"].get("cancelled") != 1:
+                await asyncio.sleep(0.02)
+        (root / "free").touch()
+        await given(one, "g2", goOn=shown["graphId"])
+        await one.end()
+        assert (await graphs(one))[0]["counts"] == {"completed": 2}
+        assert list(await tasks_of(one)) == ["held.1", "held.2", "after.1"]
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ({}, "takes either `tasks` or `goOn`"),
+        ({"goOn": "4.0", "tasks": GIVEN}, "takes either `tasks` or `goOn`"),
+        ({"goOn": "4.0"}, "has no graph '4.0'"),
+        ({"tasks": [task("a", "x", "b"), task("b", "x", "a")]}, "Tasks need each other: a needs b"),
+        ({"tasks": [task("a b", "x")]}, "letters, digits, `_` and `-`"),
+        ({"tasks": [task("a", "x", writes=["/etc"])]}, "below the workspace root"),
+        ({"tasks": [task("a", "x")], "shape": "ring"}, "shape"),
+    ],
+)  # fmt: skip
+async def test_what_a_client_gets_wrong_is_said_and_nothing_begins(
+    root: Path, state: Path, about: dict[str, Any], said: str
+) -> None:
+    async with person(root, state, REPORT) as one:
+        await bypass(one)
+        with pytest.raises(RpcError, match=said):
+            await given(one, **about)
+        assert await graphs(one) == [] and await children(one, includeClosed=True) == []

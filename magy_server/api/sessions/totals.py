@@ -16,7 +16,7 @@ class Totals:
     stop: Stop | None = None
     message: str = ""
     text: str = ""
-    """The agent's latest reply that says something."""
+    """The agent's latest reply that says something; or what came of a call that the person made."""
     spent: Spent = NO_SPENDING
     changes: dict[str, FileChange] = field(default_factory=dict)
     """By path, from before the first change to after the last."""
@@ -31,17 +31,21 @@ class Totals:
 
 def totals(entries: Iterable[Entry]) -> Totals:
     found = Totals()
+    given: set[str] = set()
     for entry in entries:
         match entry.event:
             case Replied() | Consulted() | Compacted() as event:
-                unpriced = int(event.cost is None)
-                found.spent += Spent(1, event.usage, event.cost or 0.0, unpriced)
+                if event.model:
+                    found.spent += Spent.on(event)
                 if isinstance(event, Replied):
                     said = (part.text for part in event.content if isinstance(part, Text))
                     found.text = "\n\n".join(said) or found.text
-            case Finished(changes=changes):
-                for change in changes:
+                    given = set() if event.model else {part.id for part in event.calls}
+            case Finished() as event:
+                for change in event.changes:
                     _change(found.changes, change)
+                if event.call in given:
+                    found.text = event.for_user or event.for_model
             case Ended(stop=stop, message=message):
                 found.stop, found.message = stop, message
     return found

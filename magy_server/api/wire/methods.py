@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from magy_server.api.wire import children as child
 from magy_server.api.wire import completions as completion
-from magy_server.api.wire import editor, models, permissions, servers
+from magy_server.api.wire import editor, graphs, models, permissions, servers
 from magy_server.api.wire import reviews as review
 from magy_server.api.wire import rewriting as rewrite
 from magy_server.api.wire import sessions as session
@@ -135,6 +135,15 @@ class Verbs:
         Verb[child.ChildLimitsParams, child.ChildLimits],
         "Get the limits on the depth and number of children, and their present number; also"
         " changes the limits, even while children run.",
+    ]
+    graph_run: Annotated[
+        Verb[graphs.GraphRunParams, graphs.GraphRunResult],
+        "Have a graph of tasks done by children of a session, or go on with one. Answers at once; "
+        "updates report what follows.",
+    ]
+    graph_show: Annotated[
+        Verb[graphs.GraphShowParams, graphs.GraphShowResult],
+        "Show how the graphs of a session are: each task, who does it, and what it took.",
     ]
     interaction_list: Annotated[
         Verb[session.InteractionsParams, session.InteractionsResult],

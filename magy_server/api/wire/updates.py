@@ -34,6 +34,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
 from pydantic import Field
 
+from magy_server.api.wire.graphs import Graph
 from magy_server.api.wire.shapes import LinkBlock, ResourceBlock, TextBlock, Wire
 
 S = TypeVar("S")
@@ -212,6 +213,9 @@ class CallStamp(Stamp):
         Field(default=None, description="At the end: how it ended, more exactly than `status`")
     )
     duration: float | None = Field(default=None, description="At the end: seconds")
+    graph: Graph | None = Field(
+        default=None, description="The graph of tasks that the call runs, as it is now"
+    )
 
 
 class StateStamp(Stamp):

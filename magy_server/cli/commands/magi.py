@@ -13,9 +13,9 @@ from magy_server.cli import exit_codes, session_ids
 from magy_server.cli.commands.run import run_turn
 from magy_server.cli.composition import Composition
 from magy_server.cli.given_prompt import prompt_of
-from magy_server.cli.magi_options import REPLAY
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.terminal import standard_output
+from magy_server.cli.team_options import REPLAY
 from magy_server.cli.turn.interrupts import until_left
 from magy_server.cli.turn.presentation import Shown
 from magy_server.core.agents.tree import stream_of

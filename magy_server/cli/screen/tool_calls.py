@@ -49,6 +49,8 @@ class Call:
     status: str = ""
     """How it ended, in the log's words; "" while it goes on."""
     duration: float = 0.0
+    graph: bool = False
+    """It runs a graph of tasks."""
     asked: bool = False
     """A question has shown what it would do."""
     folded: bool = False
@@ -67,11 +69,14 @@ class Call:
         about = update.get("_meta", {}).get("magy", {})
         self.status = about.get("status", self.status)
         self.duration = about.get("duration", self.duration)
+        self.graph = self.graph or "graph" in about
+        texts = []
         for block in update.get("content", ()):
             if block["type"] == "diff":
                 self.patch = block["patch"]["text"]
             elif block["type"] == "content" and block["content"]["type"] == "text":
-                self.text = block["content"]["text"]
+                texts.append(block["content"]["text"])
+        self.text = "\n\n".join(texts) or self.text
 
     def stream(self, text: str) -> None:
         *whole, self._rest = (self._rest + harmless(text)).split("\n")
@@ -120,8 +125,8 @@ def outcome(call: Call, marks: Marks, width: int | None, *, whole: bool = False)
         spans += diff(call.patch, marks, None if whole else DIFF)
     if call.kind == "execute":
         spans += _tail(body, marks, width, whole)
-    elif call.status not in ("completed", "not_run") or whole:
-        spans += _said(body, marks, width, whole)
+    elif call.status not in ("completed", "not_run") or whole or call.graph:
+        spans += _said(body, marks, width, whole or call.graph)
     return spans
 
 

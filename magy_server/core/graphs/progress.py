@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from magy_server.core.agents.child import LIVE, ChildInfo
 from magy_server.core.agents.mail import Mailed, Status, TextPayload
-from magy_server.core.graphs.graph import SETTLED, GraphTask, TaskState, last
+from magy_server.core.graphs.graph import SETTLED, GraphTask, TaskState, last, states
 from magy_server.core.state.spending import NO_SPENDING, Spent
 from magy_server.dataclass import dataclass
 
@@ -22,12 +23,14 @@ MARKS: Mapping[TaskState, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """`number`: from 1. `mail`: what it came to, once it has ended."""
+    """`number`: from 1. `mail`: what it came to, once it has ended. `void`: it was cancelled, and
+    somebody has gone on with the graph since, so that the task is to be done after all."""
 
     child: ChildInfo
     number: int
     status: Status
     mail: Mailed | None
+    void: bool = False
 
     @property
     def text(self) -> str:
@@ -46,9 +49,14 @@ class GraphProgress:
 
     id: str
     tasks: Sequence[GraphTask]
-    states: Mapping[str, TaskState]
     attempts: Mapping[str, Sequence[Attempt]]
     blocked: str = ""
+    states: Mapping[str, TaskState] = field(init=False)
+
+    def __post_init__(self) -> None:
+        tries = {id: [one.status for one in some if not one.void]
+                 for id, some in self.attempts.items()}  # fmt: skip
+        object.__setattr__(self, "states", states(self.tasks, tries))
 
     @property
     def settled(self) -> bool:
@@ -77,6 +85,10 @@ class GraphProgress:
         """Returns what all attempts at a task took, with the agents below them."""
         return sum((one.child.tree for one in self.attempts.get(task, ())), NO_SPENDING)
 
+    def seconds(self, task: str) -> float:
+        """Returns how long the attempts at a task took that have ended."""
+        return sum(one.seconds for one in self.attempts.get(task, ()))
+
     def line(self, task: GraphTask) -> str:
         """Returns who did a task, how it went and what it took."""
         tries = self.attempts.get(task.id, ())
@@ -84,7 +96,7 @@ class GraphProgress:
         parts = [f"{MARKS[self.states[task.id]]} {task.id} ({task.agent}): {self.states[task.id]}"]
         if tries:
             parts.append(tries[-1].child.model or "its model")
-            if seconds := sum(one.seconds for one in tries):
+            if seconds := self.seconds(task.id):
                 parts.append(f"{seconds:.1f} s")
             more = "+" if spent.usage.unreported else ""
             unknown = spent.unpriced and not spent.cost

@@ -220,6 +220,8 @@ def _reply(state: State, turn: Turn, event: Replied) -> State:
 
 def _spent(state: State, event: Replied | Compacted) -> Spent:
     """What a turn's caps count of the request: money, if a model was asked, for a run."""
+    if isinstance(event, Replied) and not event.model:  # a person made the call
+        return NO_SPENDING
     paid = event.model and state.spending.run
     return Spent.on(event) if paid else Spent(1, event.usage)
 

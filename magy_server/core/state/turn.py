@@ -71,6 +71,11 @@ class Turn:
     def open_calls(self) -> list[CallState]:
         return [call for call in self.calls.values() if call.open]
 
+    @property
+    def given(self) -> bool:
+        """Returns whether it has come no further than a call that the person made."""
+        return self.reply is not None and not self.reply.model
+
     def took(self, spent: Spent) -> Turn:
         return replace(self, spent=self.spent + spent)
 

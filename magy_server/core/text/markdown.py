@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -49,8 +50,8 @@ def fenced(text: str, language: str = "") -> str:
 def shown_blobs(event: Event) -> tuple[Hash, ...]:
     """Returns the blobs that the Markdown shows."""
     match event:
-        case Finished(diff=str(diff)):
-            return (diff,)
+        case Finished():
+            return tuple(hash for hash in (event.diff, event.graph) if hash)
         case Judged(facts=facts) if facts.preview:
             return (facts.preview,)
         case Compacted(summary=str(summary)):
@@ -141,8 +142,20 @@ class Markdown:
         if finished.diff and finished.diff in texts and finished.diff not in self._asked:
             yield fenced(harmless(texts[finished.diff]), "diff")
         text = finished.for_user or finished.for_model
+        if finished.graph and finished.graph in texts:
+            yield from _graph(texts[finished.graph])
+            text = finished.for_user
         if text.strip():
             yield fenced(harmless(text))
+
+
+def _graph(text: str) -> Iterator[str]:
+    """Draws a graph of tasks, and says who did what."""
+    from magy_server.core.graphs.pictures import mermaid  # few sessions have one
+
+    graph = json.loads(text)
+    yield fenced(mermaid(graph), "mermaid")
+    yield fenced("\n".join(harmless(task["line"]) for task in graph["tasks"]))
 
 
 def _restored(event: Restored) -> str:

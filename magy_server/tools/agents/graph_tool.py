@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -24,46 +24,49 @@ SHOWN = 20_000
 LISTED = 200
 
 
-def _ordered(tasks: Sequence[GraphTask], shape: Shape, rounds: int) -> list[GraphTask]:
+def ordered(tasks: Sequence[GraphTask], shape: Shape, rounds: int) -> list[GraphTask]:
+    """Returns the tasks of this shape, each after what it needs. Raises ToolError."""
     try:
-        ordered = in_order(shaped(shape, tasks, rounds))
-        check_writes(ordered)
+        found = in_order(shaped(shape, tasks, rounds))
+        check_writes(found)
     except InvalidRequest as error:
         raise ToolError(error.message) from None
-    return ordered
+    return found
 
 
 async def _meant(
     ctx: FactContext, tasks: Sequence[GraphTask], shape: Shape, rounds: int, go_on: str
-) -> tuple[str, list[GraphTask]]:
-    """The tasks in order; with `go_on`, those of the earlier call, whose id comes first."""
+) -> list[GraphTask]:
+    """The tasks in order; with `go_on`, those of the earlier call."""
     if not go_on:
-        return "", _ordered(tasks, shape, rounds)
+        return ordered(tasks, shape, rounds)
     if tasks:
         raise ToolError("go_on names a graph that is there: leave `tasks` out.")
-    id, arguments = await ctx.team.began_graph(go_on)
-    given = run_graph.arguments(arguments)
-    return id, _ordered(given["tasks"], given["shape"], given["rounds"])
+    return given(await ctx.team.began_graph(go_on))
+
+
+def given(arguments: Mapping[str, Any]) -> list[GraphTask]:
+    """Returns the tasks, in order, of a call with these arguments. Raises ToolError."""
+    found = run_graph.arguments(arguments)
+    return ordered(found["tasks"], found["shape"], found["rounds"])
 
 
 async def _graph_facts(
     ctx: FactContext, tasks: Sequence[GraphTask], shape: Shape, rounds: int, go_on: str
 ) -> Gathered:
     """One question covers all agents of a graph; to go on with one is to have them work, too."""
-    _, ordered = await _meant(ctx, tasks, shape, rounds, go_on)
-    for agent, models in _asked_for(ordered).items():
+    there = await _meant(ctx, tasks, shape, rounds, go_on)
+    for agent, models in _asked_for(there).items():
         for model in models:
             await ctx.team.check(agent, model, "")
-    trees = await _worktrees(ctx, ordered)
-    agents = dict.fromkeys(task.agent for task in ordered)
-    begins = "Go on with" if go_on else "Run"
-    names = ", ".join(task.id for task in ordered)
+    trees = await _worktrees(ctx, there)
+    agents = dict.fromkeys(task.agent for task in there)
     facts = Facts(
         resources=tuple(Resource(kind="agent", subject=f"spawn {agent}") for agent in agents),
-        title=shortened(f"{begins} {len(ordered)} tasks: {names}", TITLE),
+        title=said(there, "Go on with" if go_on else "Run"),
     )
     chose = [_chosen(tasks)] if shape == "auto" and len(tasks) > 1 else []
-    shown = [_shown(task, trees[task.agent, task.worktree]) for task in ordered]
+    shown = [_shown(task, trees[task.agent, task.worktree]) for task in there]
     return previewed(facts, "\n\n".join([*chose, *shown]), code=True)
 
 
@@ -78,6 +81,12 @@ async def _worktrees(
     """What a person is told of the worktrees of tasks, by agent and wish."""
     kinds = dict.fromkeys((task.agent, task.worktree) for task in tasks)
     return {kind: await ctx.team.worktree(kind[0], wanted=kind[1]) for kind in kinds}
+
+
+def said(tasks: Sequence[GraphTask], begins: str = "Run") -> str:
+    """Returns on one line what a call does."""
+    count = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
+    return shortened(f"{begins} {count}: {', '.join(task.id for task in tasks)}", TITLE)
 
 
 def _asked_for(tasks: Sequence[GraphTask]) -> Mapping[str, set[str]]:
@@ -125,35 +134,44 @@ async def run_graph(
     tried again if you say so, and does not hold the others up. Use it when you know the steps; to
     decide after each result, use spawn_agent. Give tasks that may run at the same time different
     files to change. It returns when all is done."""
-    earlier, ordered = await _meant(ctx, tasks, shape, rounds, go_on)
+    from magy_server.core.graphs.shown import as_text, shown  # few sessions have graphs
+
+    there = await _meant(ctx, tasks, shape, rounds, go_on)
     told: dict[str, str] = {}
 
     def moved(how: GraphProgress) -> None:
+        ctx.show_graph(as_text(shown(how)))
         for task in how.tasks:
             if how.states[task.id] not in (told.get(task.id), "waiting", "ready"):
                 told[task.id] = how.states[task.id]
                 ctx.emit(how.line(task) + "\n")
 
     await ctx.started()
-    return _outcome(await ctx.team.run_graph(earlier or ctx.call, ordered, moved), ctx.call)
+    how = await ctx.team.run_graph(ctx.call, there, moved)
+    return _outcome(how, as_text(shown(how)), ctx)
 
 
-def _outcome(how: GraphProgress, call: str) -> Outcome:
+def _outcome(how: GraphProgress, graph: str, ctx: ToolContext) -> Outcome:
+    """Who did what is in the graph; `for_user` says the rest."""
     lines = [how.line(task) for task in how.tasks]
     summary = "\n".join(lines[:LISTED])
     if len(lines) > LISTED:
         summary += f"\n({len(lines) - LISTED:,} more)"
     if how.settled:
-        return _came(how, summary, call)
+        return _came(how, summary, graph, ctx)
     if how.live:
         why = "A message for you has arrived: read it first. Its agents continue; no other begins."
     else:
         why = f"It cannot go on: {how.blocked}"
     then = f'Then call run_graph with go_on "{how.id}".'
-    return Outcome(for_model=f"Not all is done.\n{summary}\n\n{why} {then}", for_user=summary)
+    return Outcome(
+        for_model=f"Not all is done.\n{summary}\n\n{why} {then}",
+        for_user="" if how.live else why,
+        graph=graph,
+    )
 
 
-def _came(how: GraphProgress, summary: str, call: str) -> Outcome:
+def _came(how: GraphProgress, summary: str, graph: str, ctx: ToolContext) -> Outcome:
     result = how.result
     text = result.text or "No task came to a result."
     notes = "\n".join(f"- {note}" for note in result.notes)
@@ -162,14 +180,15 @@ def _came(how: GraphProgress, summary: str, call: str) -> Outcome:
     if len(whole) > SHOWN:
         cut = (
             f"[The first {SHOWN} of {len(whole)} characters. The rest: bash_output with call_id "
-            f'"{call}" and offset {SHOWN}.]'
+            f'"{ctx.call}" and offset {SHOWN}.]'
         )
         said = [whole[:SHOWN], cut]
-    user = "\n".join(filter(None, [summary, notes]))
-    completed = any(state == "completed" for state in how.states.values())
+    # What all comes to a model tells the person, unless they made the call themself.
+    user = [notes, text[:SHOWN]] if ctx.given else [notes]
     return Outcome(
         for_model="\n\n".join(filter(None, said)),
-        for_user=user,
+        for_user="\n\n".join(filter(None, user)),
         output=whole.encode(),
-        ok=completed,
+        graph=graph,
+        ok="completed" in how.states.values(),
     )

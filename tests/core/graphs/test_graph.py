@@ -13,7 +13,6 @@ from magy_server.core.graphs.graph import (
     MOST,
     SETTLED,
     GraphTask,
-    TaskState,
     check_writes,
     in_order,
     last,
@@ -264,15 +263,16 @@ def test_what_failed_gives_way_to_what_it_would_have_built_on() -> None:
     layers = [[task(f"t{n}-{m}", *(f"t{n - 1}-{k}" for k in range(4) if n)) for m in range(4)]
               for n in range(40)]  # fmt: skip
     tasks = in_order([one for layer in layers for one in layer])
-    how: dict[str, TaskState] = {one.id: "skipped" for one in tasks}
-    how |= {one.id: "completed" for one in layers[0]}
     came = {one.id: [attempt(one.id)] for one in layers[0]}
-    found = GraphProgress("4.0", tasks, how, came).result
+    came |= {one.id: [attempt(one.id, "cancelled")] for one in layers[1]}
+    how = GraphProgress("4.0", tasks, came)
+    assert how.states["t39-0"] == "skipped"
+    found = how.result
     assert [found.text.count(f"{one.id} is done.") for one in layers[0]] == [1, 1, 1, 1]
 
 
-def attempt(id: str) -> Attempt:
+def attempt(id: str, status: Status = "completed") -> Attempt:
     child = ChildInfo(f"s/4.0.{id}.1", "s", id, "general", "", "completed", 1)
     said = TextPayload(text=f"{id} is done.")
     mail = Mailed(id=ulid(0, id), sender=child.session, agent="general", to="s", payload=said)
-    return Attempt(child, 1, "completed", mail)
+    return Attempt(child, 1, status, mail)

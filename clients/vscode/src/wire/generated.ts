@@ -114,6 +114,8 @@ export interface CallStamp {
   status?: "completed" | "failed" | "denied" | "cancelled" | "unknown" | "not_run" | null;
   /** At the end: seconds */
   duration?: number | null;
+  /** The graph of tasks that the call runs, as it is now */
+  graph?: Graph | null;
 }
 
 export interface CancelParams {
@@ -854,6 +856,81 @@ export interface GrantsParams {
 
 export interface GrantsResult {
   grants: GrantInfo[];
+}
+
+export interface Graph {
+  graphId: string;
+  /** How many tasks are in each state */
+  counts: Record<string, number>;
+  /** Each after all that it needs. Of many, 200: those at work, failed and cancelled before all others */
+  tasks: TaskShown[];
+}
+
+export interface GraphRunParams {
+  sessionId: string;
+  /** Chosen by the client; also the id of the prompt and of its turn. Repeating a request has no effect; another graph under the same key is refused */
+  requestKey: string;
+  tasks?: GraphTask[];
+  /** auto: what suits them; graph: as `needs` says; pipeline: each needs the one before; fan_out: side by side, the last brings together; discussion: as fan_out, but they also answer each other; swarm: the first splits the work, the others are roles, the last brings together */
+  shape?: "auto" | "graph" | "pipeline" | "fan_out" | "discussion" | "swarm";
+  /** How often each speaks to the others */
+  rounds?: number;
+  /** Instead of tasks: the id of a graph that was interrupted */
+  goOn?: string;
+}
+
+export interface GraphRunResult {
+  messageId: string;
+  outcome: "started" | "steered" | "queued" | "known";
+}
+
+export interface GraphShowParams {
+  sessionId: string;
+  /** null: all that the session has */
+  graphId?: string | null;
+  /** Tasks of one graph, at most */
+  limit?: number;
+  /** Also draw each as a Mermaid and a DOT picture */
+  pictures?: boolean;
+}
+
+export interface GraphShowResult {
+  /** The first begun first; the latest 50 */
+  graphs: GraphShown[];
+}
+
+export interface GraphShown {
+  graphId: string;
+  /** How many tasks are in each state */
+  counts: Record<string, number>;
+  /** Each after all that it needs. Of many, 200: those at work, failed and cancelled before all others */
+  tasks: TaskShown[];
+  /** A call runs it; else `magy/graph/run` can go on with it */
+  running: boolean;
+  /** A picture, if asked for */
+  mermaid: string | null;
+  dot: string | null;
+}
+
+/** A task: an agent gets the prompt, with the results of those that it needs. */
+export interface GraphTask {
+  id: string;
+  prompt: string;
+  agent?: string;
+  /** Ids of tasks that must be done before */
+  needs?: string[];
+  /** `provider/model`; "": the agent's, else the session's */
+  model?: string;
+  /** How often it is tried again if it fails */
+  retries?: number;
+  /** The model for those tries */
+  instead?: string;
+  /** Time for one try; 0: no limit */
+  seconds?: number;
+  /** Files and directories below the root that it may change; none: as its agent may */
+  writes?: string[];
+  /** It works in a git branch and work tree of its own, which is merged in the end */
+  worktree?: boolean;
 }
 
 export interface HunkComment {
@@ -1733,6 +1810,28 @@ export interface SymbolsParams {
   query: string;
 }
 
+/** A task as it is now, with all attempts at it together. */
+export interface TaskShown {
+  id: string;
+  agent: string;
+  model: string;
+  state: "waiting" | "ready" | "running" | "asking" | "completed" | "failed" | "cancelled" | "skipped";
+  needs: string[];
+  /** How many tasks come before it, one after the other */
+  depth: number;
+  /** The child of its latest attempt */
+  sessionId: string | null;
+  attempts: number;
+  /** Of attempts that have ended */
+  seconds: number;
+  tokens: number;
+  cost: Record<string, unknown>;
+  /** All of this on one line, for people */
+  line: string;
+  /** The beginning of its prompt */
+  about: string;
+}
+
 export interface TextBlock {
   type: "text";
   text: string;
@@ -1972,6 +2071,16 @@ export interface Requests {
   "magy/child/limits": {
     params: ChildLimitsParams;
     result: ChildLimits;
+  };
+  /** Have a graph of tasks done by children of a session, or go on with one. Answers at once; updates report what follows. */
+  "magy/graph/run": {
+    params: GraphRunParams;
+    result: GraphRunResult;
+  };
+  /** Show how the graphs of a session are: each task, who does it, and what it took. */
+  "magy/graph/show": {
+    params: GraphShowParams;
+    result: GraphShowResult;
   };
   /** List the open questions: of a session, of a workspace root, or all. */
   "magy/interaction/list": {
