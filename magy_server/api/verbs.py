@@ -16,6 +16,7 @@ from magy_server.api.reviews.checkpoint_verbs import CheckpointVerbs
 from magy_server.api.reviews.news import ReviewNews
 from magy_server.api.reviews.review_verbs import ReviewVerbs, View
 from magy_server.api.rewrites.rewrite_verbs import RewriteVerbs
+from magy_server.api.rulings import MagiVerbs
 from magy_server.api.sessions.interaction_verbs import QuestionVerbs
 from magy_server.api.sessions.session_verbs import SessionVerbs
 from magy_server.api.wire.methods import Verbs
@@ -68,7 +69,7 @@ class Magy:
             queue_reorder=sessions.reorder_queue, queue_drop=sessions.drop_queued,
             agent_list=workspaces.agents, agent_health=workspaces.health,
             workspace_trust=workspaces.trust, mcp_list=workspaces.servers,
-            model_list=workspaces.models,
+            model_list=workspaces.models, magi_list=MagiVerbs(at).list,
             child_spawn=children.spawn, child_send=children.send, child_wait=children.wait,
             child_list=children.list, child_close=children.close, child_limits=children.limits,
             graph_run=graphs.run, graph_show=graphs.show,

@@ -11,7 +11,7 @@ import pytest
 
 from tests.core.magi.build import said
 
-from .harness import Person, person
+from .harness import SESSION, Person, RpcError, person
 from .test_child_tools import bypass, call, children, script
 
 QUESTION = "Should the store move to Postgres?"
@@ -174,3 +174,118 @@ async def test_what_is_not_for_three_nodes_starts_none(root: Path, state: Path) 
         said = one.said()
         assert [reason for _, reason in REFUSED if reason not in said] == []
         assert await panel(one) == []
+
+
+# --- doors ----------------------------------------------------------------------------------------
+
+
+async def test_a_client_gets_the_rulings_of_a_session(root: Path, state: Path) -> None:
+    fast = put(complexity="simple")
+    async with person(root, state, script(asked(put(), fast), *ALL)) as one:
+        await bypass(one)
+        await one.turn("decide")
+        newest, oldest = (await one.request("magi/list"))["rulings"]
+        assert (newest["ruling"]["mode"], oldest["ruling"]["mode"]) == ("FAST", "DEEP")
+        assert (oldest["final"], oldest["standing"], oldest["same"]) == (
+            "APPROVED", "decisive", True,
+        )  # fmt: skip
+        assert oldest["report"].startswith("# MAGI: APPROVED")
+        boxed = await one.request("magi/list", form="box", cursor=1)
+        assert [ruling["id"] for ruling in boxed["rulings"]] == [oldest["id"]]
+        assert boxed["rulings"][0]["report"].startswith("+---") and boxed["nextCursor"] is None
+        with pytest.raises(RpcError, match="nobody"):
+            await one.request("magi/list", sessionId="nobody")
+
+
+WITH_SKILL = ("@magi Should it be decided?", "Magi vote: decide whether we ship")
+
+
+@pytest.mark.parametrize("prompt", WITH_SKILL)
+@pytest.mark.req("D001", "D004", "D047")
+async def test_a_prompt_that_asks_for_it_brings_the_skill_and_is_asked_about_once(
+    root: Path, state: Path, prompt: str
+) -> None:
+    """The model is not shown the tool; it calls it as the skill says."""
+    calls = call("call_tool", name="deliberate", arguments={
+        "question": QUESTION, "kind": "decision", "complexity": "medium",
+    })  # fmt: skip
+    async with person(root, state, script(asked(calls), *ALL)) as one:
+        await one.new()
+        await one.ask(prompt)
+        question = await one.question()
+        assert question["title"].startswith(f"MAGI, FAST+: {QUESTION} (6 requests")
+        await one.respond(question["interactionId"])
+        await one.end()
+        assert one.said().startswith("# MAGI: ")
+        (said_,) = one.updates("user_message")
+        assert "magy:skill/magi" in json.dumps(said_) and "three minds, one ruling" in (
+            json.dumps(said_)
+        )
+        told = [u["description"] for u in one.updates("notice")]
+        assert told == ([] if prompt.startswith("@") else [
+            'It goes along: the prompt has "Magi vote".'
+        ])  # fmt: skip
+
+
+@pytest.mark.req("D008", "D007", "D009")
+async def test_a_small_model_has_a_full_one_lead(root: Path, state: Path) -> None:
+    small = {"configId": "model", "value": "scripted/gpt-5-mini"}
+    lead = call("spawn_agent", agent="magi", model="scripted/script", prompt="Lead: should we?")
+    told = script(
+        "prompt: decide\n" + put(),
+        "---\ntext: {{last}}\n" + lead,
+        "---\n" + call("wait_agent"),
+        "---\ntext: {{last}}\n",
+        asked(put()).replace("prompt: decide", "prompt: Lead"),
+        *ALL,
+    )
+    async with person(root, state, told) as one:
+        await bypass(one)
+        await one.request("session/set_config_option", **small)
+        await one.turn("decide")
+        assert "scripted/gpt-5-mini is a small model, which cannot lead" in one.said()
+        assert '"magi", model "scripted/script"' in one.said()
+        assert "# MAGI: APPROVED" in one.said()
+        below = await children(one, includeClosed=True, recursive=True)
+        depths = {child["sessionId"].count("/") for child in below}
+        assert depths == {1, 2} and len(below) == 7
+        assert {child["model"] for child in below} == {"scripted/script"}
+
+
+# --- what goes wrong ------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+@pytest.mark.req("D012", "D048")
+async def test_a_node_has_the_time_of_its_mode(root: Path, state: Path) -> None:
+    told = script(
+        asked(put(complexity="simple")),
+        f"prompt: was no vote\ntext: {said('REJECT', 60)}\n",
+        "prompt: question as CASPER\ndelay: 600\ntext: Too late.\n",
+        *ALL[:2],
+    )
+    async with person(root, state, told) as one:
+        await bypass(one)
+        await one.turn("decide")
+        report = one.said()
+        assert "Incident, first vote, try 1: timeout. There was no answer within 30" in report
+        assert "CASPER: REJECT" in report
+
+
+@pytest.mark.req("D079")
+async def test_a_review_is_asked_about_and_does_not_overturn_by_itself(
+    root: Path, state: Path
+) -> None:
+    again = put(complexity="simple", review_of=f"{SESSION}/5.0", review_reason="It failed since.",
+                new_evidence=["It failed at noon."])  # fmt: skip
+    none = put(complexity="simple", review_of=f"{SESSION}/5.0", review_reason="I dislike it.")
+    no = [f"prompt: failed at noon\ntext: {said('REJECT', 90)}\n"]
+    told = script(*no, *ALL, asked(put(complexity="simple"), none, again))
+    async with person(root, state, told) as one:
+        await bypass(one)
+        await one.turn("decide")
+        assert "A review needs something new" in one.said()
+        first, second = (await one.request("magi/list"))["rulings"][::-1]
+        assert first["id"] == f"{SESSION}/5.0"
+        assert (first["final"], second["final"]) == ("APPROVED", "REJECTED")
+        assert second["personNeeded"] and "holds until a person accepts" in second["report"]

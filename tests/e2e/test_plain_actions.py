@@ -13,9 +13,11 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from tests.core.magi.build import said as vote
 from tests.patience import PATIENCE
 
 from .harness import SESSION, RpcError, person
+from .test_magi import put
 from .test_plain_lsp_review import CAPABILITIES, Plain
 from .test_review import edits
 
@@ -152,7 +154,9 @@ async def test_what_is_offered_where(root: Path, state: Path, path: Path) -> Non
         nowhere = await editor.offered(path, (1, 0))
         assert set(at_word) - set(nowhere) == {"Magy: What is `text`?"}
         selected = await editor.offered(path, (3, 0), (5, 0))
-        assert set(selected) - set(at_word) == {"Magy: Refactor the selection"}
+        assert set(selected) - set(at_word) == {
+            "Magy: Refactor the selection", "Magy: Deliberate about this",
+        }  # fmt: skip
         wrong = await editor.offered(path, (4, 20), diagnostics=[DIAGNOSTIC, {"message": 1}, 2])
         fix = wrong["Magy: Fix this problem"]
         assert (fix["kind"], fix["diagnostics"]) == ("quickfix.magy.fix", [DIAGNOSTIC])
@@ -165,12 +169,14 @@ async def test_editors_say_what_they_want(root: Path, state: Path, path: Path) -
         both: dict[str, Any] = {"start": (3, 0), "end": (5, 0), "diagnostics": [DIAGNOSTIC]}
         for only, count in (
             (["quickfix"], 1), ([], 0), (["quickfix.magy.accept"], 0), (["refactor"], 2),
-            (["refactor.rewrite.magy.refactor"], 1), (["source"], 3), (["source.fixAll"], 0),
+            (["refactor.rewrite.magy.refactor"], 1), (["source"], 4), (["source.fixAll"], 0),
             (["quickfix", "source.magy.explain"], 2),
         ):  # fmt: skip
             assert len(await editor.offered(path, **both, only=only)) == count, only
         by_itself = await editor.offered(path, **both, triggerKind=2)
-        assert set(by_itself) == {"Magy: Fix this problem", "Magy: Refactor the selection"}
+        assert set(by_itself) == {
+            "Magy: Fix this problem", "Magy: Refactor the selection", "Magy: Deliberate about this",
+        }  # fmt: skip
         assert await editor.offered(path, (4, 6), triggerKind=2) == {}
         with pytest.raises(RpcError, match="range"):
             await one.client.request("textDocument/codeAction", {"textDocument": {"uri": "x"}})
@@ -427,6 +433,26 @@ async def test_where_prompts_go(root: Path, state: Path, path: Path, tmp_path: P
         roots = {info["sessionId"]: info["root"] for info in listed}
         assert roots[first["sessionId"]] == str(root)
         assert roots[other["sessionId"]] == str(outside.parent)
+
+
+async def test_a_selection_is_deliberated_about_in_any_editor(
+    root: Path, state: Path, path: Path
+) -> None:
+    """Nobody is asked: who chooses the action wants the three nodes."""
+    told = (
+        "prompt: and vote\ntext: " + vote("REJECT", 80) + "\n\nprompt: Deliberate about\n"
+        + put("Should this function stay?", complexity="simple") + "---\ntext: {{last}}\n"
+    )  # fmt: skip
+    async with plain(root, state, told) as one:
+        editor = Editor(one)
+        one.editor.open(path)
+        selected = await editor.offered(path, (3, 0), (5, 0))
+        await editor.choose(selected["Magy: Deliberate about this"])
+        assert (await editor.progress("end"))["value"]["message"] == "end turn"
+        (shown,) = await editor.asked_for("window/showDocument")
+        text = await editor.text(shown["uri"])
+        assert "# MAGI: REJECTED" in text and "FINAL RULING: REJECTED" in text
+        assert not editor.questions
 
 
 async def test_a_projects_own_actions(root: Path, state: Path, path: Path) -> None:

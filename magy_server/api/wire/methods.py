@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from magy_server.api.wire import children as child
 from magy_server.api.wire import completions as completion
-from magy_server.api.wire import editor, graphs, models, permissions, servers
+from magy_server.api.wire import editor, graphs, magi, models, permissions, servers
 from magy_server.api.wire import reviews as review
 from magy_server.api.wire import rewriting as rewrite
 from magy_server.api.wire import sessions as session
@@ -232,6 +232,11 @@ class Verbs:
         Verb[models.ModelsParams, models.ModelsResult],
         "List the models of the providers that can be used, which are asked for them: that may "
         "take some seconds. One that does not answer is named, with the reason.",
+    ]
+    magi_list: Annotated[
+        Verb[magi.MagiListParams, magi.MagiListResult],
+        "List the rulings of a session, worked out again from the votes in its log. A prompt that "
+        "begins with `@magi` asks for one.",
     ]
     mcp_list: Annotated[
         Verb[servers.McpServersParams, servers.McpServersResult],

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 from functools import partial
 
+from magy_server.api.rulings import worked_out
 from magy_server.api.sessions.totals import Totals
 from magy_server.cli import exit_codes, session_ids
 from magy_server.cli.commands.run import run_turn
@@ -21,10 +22,9 @@ from magy_server.cli.turn.presentation import Shown
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.magi.case import LONGEST_CONTEXT, LONGEST_QUESTION
-from magy_server.core.magi.recorded import Record, records
+from magy_server.core.magi.recorded import records
 from magy_server.core.magi.reports import Form, shown
 from magy_server.core.magi.ruling import Canonical, canonical, encoded, rule
-from magy_server.core.ports import Store
 from magy_server.core.values import Embedded, Text
 from magy_server.dataclass import dataclass
 from magy_server.reviews.views import Summary
@@ -106,27 +106,19 @@ async def _replay(options: argparse.Namespace, session: str, app: Composition) -
     output = standard_output()
     async with app.store() as store:
         info = await session_ids.resolve(store, session)
-        found = [one for one in records(info.id, await store.read(info.stream)) if one.ended]
-        if not found:
-            raise NotFound(f"There is no ruling in session {info.id}.")
-        same = [await _same(store, one) for one in found]
+        found = await worked_out(store, info.id)
+    if not found:
+        raise NotFound(f"There is no ruling in session {info.id}.")
     unmet = frozenset(options.unmet)
     for one in found:
-        deliberation = replace(one.deliberation, unmet=unmet)
+        deliberation = replace(one.record.deliberation, unmet=unmet)
         await output.write(_formed(canonical(rule(deliberation)), options.format or "text"))
-    wrong = [one.deliberation.id for one, right in zip(found, same, strict=True) if not right]
+    wrong = [one.record.deliberation.id for one in found if not one.same]
     for id in wrong:
         complain(f"{id}: the ruling in the log is another than its votes come to.")
     if not wrong:
         complain(f"{len(found)} worked out again: the same as in the log, byte for byte.")
     return exit_codes.ERROR if wrong else exit_codes.DONE
-
-
-async def _same(store: Store, one: Record) -> bool:
-    """Returns whether the log has what the votes come to."""
-    kept = one.finished.output if one.finished else None
-    blobs = await store.blobs([kept]) if kept else {}
-    return blobs.get(kept or "") == encoded(canonical(rule(one.deliberation)))
 
 
 def _formed(ruling: Canonical, form: Form) -> str:

@@ -1087,6 +1087,40 @@ export interface LocationsAnswer {
   locations: Location[];
 }
 
+export interface MagiListParams {
+  sessionId: string;
+  /** How `report` is written */
+  form?: "markdown" | "text" | "box";
+  /** Of the result before; 0: the newest */
+  cursor?: number;
+}
+
+export interface MagiListResult {
+  /** The newest first, ten at most */
+  rulings: MagiRuling[];
+  /** Where older ones are; null: none */
+  nextCursor: number | null;
+}
+
+/** What a deliberation of the session came to, worked out from the votes in its log. */
+export interface MagiRuling {
+  id: string;
+  /** When it was asked for */
+  at: string;
+  final: "APPROVED" | "REJECTED" | "DEADLOCK";
+  standing: "decisive" | "fragile" | "provisional" | "deadlock" | "aborted";
+  /** Percent */
+  confidence: number;
+  /** A person has to decide before anything is done */
+  personNeeded: boolean;
+  /** It is, byte for byte, what the log has */
+  same: boolean;
+  /** The whole report, for people */
+  report: string;
+  /** The canonical JSON that the report is made of */
+  ruling: Record<string, unknown>;
+}
+
 export interface Mail {
   id: string;
   /** Session id */
@@ -2186,6 +2220,11 @@ export interface Requests {
   "magy/model/list": {
     params: ModelsParams;
     result: ModelsResult;
+  };
+  /** List the rulings of a session, worked out again from the votes in its log. A prompt that begins with `@magi` asks for one. */
+  "magy/magi/list": {
+    params: MagiListParams;
+    result: MagiListResult;
   };
   /** How the MCP servers of a project are doing, and what tools they give. Starts none, unless `connect` names it. */
   "magy/mcp/list": {

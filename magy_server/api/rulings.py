@@ -1,0 +1,78 @@
+"""This module works rulings out again from the log of a session: for whoever asks, by wire or by
+command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from magy_server.api.connected import Seat
+from magy_server.api.wire import magi as wire
+from magy_server.core.agents.tree import stream_of
+from magy_server.core.ports import Store
+from magy_server.core.wire_values import stamp
+from magy_server.dataclass import dataclass
+
+if TYPE_CHECKING:  # nobody waits for it before somebody deliberates
+    from magy_server.core.magi.recorded import Record
+
+PAGE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class WorkedOut:
+    """`same`: what the votes come to is, byte for byte, what the log has."""
+
+    record: Record
+    same: bool
+
+
+async def worked_out(store: Store, session: str) -> Sequence[WorkedOut]:
+    """Returns the rulings of a session, the oldest first."""
+    from magy_server.core.magi.recorded import records
+    from magy_server.core.magi.ruling import canonical, encoded, rule
+
+    found: list[WorkedOut] = []
+    for one in records(session, await store.read(stream_of(session))):
+        if one.ended and one.finished:
+            kept = one.finished.output or ""
+            blobs = await store.blobs([kept]) if kept else {}
+            same = blobs.get(kept) == encoded(canonical(rule(one.deliberation)))
+            found.append(WorkedOut(one, same))
+    return found
+
+
+class MagiVerbs:
+    """The verbs of `magy/magi/*`."""
+
+    def __init__(self, at: Seat) -> None:
+        self._service = at.service
+
+    async def list(self, params: wire.MagiListParams) -> wire.MagiListResult:
+        """Raises NotFound."""
+        await self._service.info(params.session_id)
+        found = await worked_out(self._service.world.store, params.session_id)
+        newest = found[::-1][params.cursor :]
+        after = params.cursor + PAGE
+        return wire.MagiListResult(
+            rulings=[_shown(one, params) for one in newest[:PAGE]],
+            next_cursor=after if len(newest) > PAGE else None,
+        )
+
+
+def _shown(one: WorkedOut, params: wire.MagiListParams) -> wire.MagiRuling:
+    from magy_server.core.magi.reports import shown
+    from magy_server.core.magi.ruling import canonical, rule
+
+    ruling = canonical(rule(one.record.deliberation))
+    return wire.MagiRuling(
+        id=ruling["id"],
+        at=stamp(one.record.at),
+        final=ruling["final"],
+        standing=ruling["standing"],
+        confidence=ruling["confidence"]["percent"],
+        person_needed=ruling["person_needed"],
+        same=one.same,
+        report=shown(ruling, params.form),
+        ruling=ruling,
+    )
