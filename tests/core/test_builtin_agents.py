@@ -409,3 +409,18 @@ def test_a_plan_may_be_written_by_redirection_too() -> None:
     shell = Facts(resources=(Resource(kind="exec", subject="echo hi", argv=("echo", "hi")),
                              file("write", ".magy/plan/a.md")))  # fmt: skip
     assert decide(shell, "bash", "exec", [BUILT_IN["plan"].rules, COMMON]).action == "allow"
+
+
+@pytest.mark.parametrize("agent", ["build", "plan", "magi"])
+def test_a_ruling_is_only_reviewed_if_a_person_wants_that(agent: str) -> None:
+    assert judged(agent, "agent", "review a ruling").action == "ask"
+    spawn = judged(agent, "agent", "spawn magi-casper").action
+    assert spawn == ("allow" if agent == "magi" else "ask")
+
+
+@pytest.mark.parametrize("node", ["magi-melchior", "magi-balthasar", "magi-casper"])
+def test_a_node_only_looks(node: str) -> None:
+    assert BUILT_IN[node].tools == ("read_file", "grep", "glob")
+    assert judged(node, "read", "a.py").action == "allow"
+    for key in ("edit", "write", "bash", "net", "agent"):
+        assert withholds([BUILT_IN[node].rules, COMMON], key), key

@@ -255,6 +255,36 @@ async def test_a_small_model_has_a_full_one_lead(root: Path, state: Path) -> Non
 # --- what goes wrong ------------------------------------------------------------------------------
 
 
+@pytest.mark.req("D010")
+@pytest.mark.parametrize("room", [1, 2])
+async def test_where_there_is_little_room_the_nodes_take_turns(
+    root: Path, state: Path, room: int
+) -> None:
+    settings = {"spawn": {"max_children": room}}
+    async with person(root, state, script(asked(put()), *ALL), settings=settings) as one:
+        await bypass(one)
+        await one.turn("decide")
+        assert one.said().startswith("# MAGI: APPROVED") and "Incident" not in one.said()
+
+
+async def test_where_others_take_all_the_room_nothing_is_left_half_done(
+    root: Path, state: Path
+) -> None:
+    told = script(
+        "prompt: decide\n" + call("spawn_agent", agent="general", prompt="rest"),
+        "---\n" + put(),
+        "---\ntext: {{last}}\n",
+        "prompt: rest\ntext: Rested.\n",
+        *ALL,
+    )
+    settings = {"spawn": {"max_children": 1}}
+    async with person(root, state, told, settings=settings) as one:
+        await bypass(one)
+        await one.turn("decide")
+        assert "No more than 1 children at once" in one.said()
+        assert len(await children(one, includeClosed=True)) == 1
+
+
 @pytest.mark.long
 @pytest.mark.req("D012", "D048")
 async def test_a_node_has_the_time_of_its_mode(root: Path, state: Path) -> None:

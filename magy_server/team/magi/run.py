@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import LIVE, ChildInfo, Spawn
-from magy_server.core.errors import NotFound
+from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Requeued
 from magy_server.core.magi import tasks
 from magy_server.core.magi.case import GRACE, TIMES, Case, mode
@@ -68,10 +68,8 @@ class DeliberationRun:
             if now.complete:
                 await self._close_ended()
                 return now
-            if now.begins:
-                await self._begin(now)
-            else:
-                await self._wait(now)
+            if not await self._begin(now):
+                await self._wait()
 
     # --- looking ----------------------------------------------------------------------------------
 
@@ -106,18 +104,33 @@ class DeliberationRun:
 
     # --- beginning --------------------------------------------------------------------------------
 
-    async def _begin(self, now: Deliberation) -> None:
-        """All that may begin. Who has ended makes room first: a node is closed before its
-        replacement begins."""
+    async def _begin(self, now: Deliberation) -> bool:
+        """Begins all that may begin and for which there is room; returns whether that was anything.
+        Who has ended makes room first: a node is closed before its replacement begins. Raises
+        InvalidRequest when there is no room, and none of its own that will make some."""
+        if not now.begins:
+            return False
         await self._close_ended()
         if any(number > 1 for _, _, number in now.begins):
             await asyncio.sleep(PAUSE)
+        began = False
         for node, stage, number in now.begins:
-            await self.children.spawn(self.parent.id, self._wanted(now, node, stage, number))
+            try:
+                await self.children.spawn(self.parent.id, self._wanted(now, node, stage, number))
+            except InvalidRequest as error:
+                if error.reason != "spawn_limit" or not await self._open():
+                    raise
+                return began
+            began = True
+        return began
+
+    async def _open(self) -> list[ChildInfo]:
+        """Those that take room: they are at work, or were a moment ago."""
+        return [one for one in await self._there() if one.status != "closed"]
 
     async def _close_ended(self) -> None:
-        for one in await self._there():
-            if one.status not in LIVE and one.status != "closed":
+        for one in await self._open():
+            if one.status not in LIVE:
                 await self.children.close(one.session, reason="done", by=self.parent.id)
 
     def _wanted(self, now: Deliberation, node: Node, stage: Stage, number: int) -> Spawn:
@@ -149,10 +162,13 @@ class DeliberationRun:
 
     # --- waiting ----------------------------------------------------------------------------------
 
-    async def _wait(self, now: Deliberation) -> None:
+    async def _live(self) -> list[ChildInfo]:
+        return [one for one in await self._there() if one.status in LIVE]
+
+    async def _wait(self) -> None:
         """Until one of them has ended, or the time of one is long over: then it is looked for once,
         and stopped if it is still at work."""
-        live = [one for one in await self._there() if one.status in LIVE]
+        live = await self._live()
         if not live:
             return
         deadline = max(min(map(self._deadline, live)), self.world.clock.now() + LEAST)
@@ -164,8 +180,8 @@ class DeliberationRun:
             return
         if waited.why != "timed_out":
             return
-        for one in await self._there():
-            if one.status in LIVE and self._deadline(one) <= self.world.clock.now():
+        for one in await self._live():
+            if self._deadline(one) <= self.world.clock.now():
                 await self.children.close(
                     one.session, "cancel", "its time is over", by=self.parent.id
                 )
