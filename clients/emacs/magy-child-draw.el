@@ -213,11 +213,44 @@ Without SESSION it is that of the current transcript."
      (magy-transcript--tool-body data)
      (not (member (plist-get data :status) '("pending" "failed"))))))
 
+;;;; Graphs of tasks
+
+(defun magy-child-draw--graph (item)
+  "Draw ITEM, a call that runs a graph: its tasks, and what they come to."
+  (let* ((data (magy-item-data item)) (graph (plist-get data :graph)))
+    (magy-transcript--section
+     item (magy-transcript--tool-head data)
+     (concat (mapconcat #'magy-child-draw--graph-task (plist-get graph :tasks) "")
+             (magy-child-draw--graph-more graph)
+             (mapconcat #'magy-transcript--tool-part (magy-child-draw--graph-rest data) ""))
+     nil)))
+
+(defun magy-child-draw--graph-task (task)
+  "Return a line for TASK of a graph, which leads to the transcript of its agent."
+  (let ((id (plist-get task :sessionId)))
+    (magy-transcript--indent
+     (concat (make-string (* 2 (min 8 (plist-get task :depth))) ?\s)
+             (plist-get task :line)
+             (if id (concat "  " (magy-child-draw--button id)) "")
+             "\n"))))
+
+(defun magy-child-draw--graph-more (graph)
+  "Say how many tasks of GRAPH are not shown, if there are any."
+  (let ((more (- (cl-loop for (_ count) on (plist-get graph :counts) by #'cddr sum count)
+                 (length (plist-get graph :tasks)))))
+    (if (> more 0) (magy-transcript--indent (format "(%d more)\n" more) 'shadow) "")))
+
+(defun magy-child-draw--graph-rest (data)
+  "Return what the call DATA says besides how its graph is.
+At its end the first part of its content says that, for other clients."
+  (and (plist-get data :ended) (cdr (append (plist-get data :content) nil))))
+
 (cl-defmethod magy-transcript-render :around ((_kind (eql 'tool)) item)
   "Draw ITEM; calls about child agents are short."
   (let* ((data (magy-item-data item))
          (what (cdr (assoc (plist-get data :name) magy-child-draw--calls))))
     (cond ((magy-child-draw-spawn-p data) (magy-child-draw--spawn item))
+          ((plist-get data :graph) (magy-child-draw--graph item))
           ;; Of one that is judged it is known that it has no arguments.
           ((and what (or (plist-get data :input) (plist-get data :decision)))
            (magy-child-draw--call item what))

@@ -232,10 +232,13 @@ Without any, a reply begins anew and its streamed text is void."
                                       (magy-session--code (plist-get update :content)))
                            :locations (plist-get update :locations)
                            :decision (plist-get meta :decision)
+                           :graph (plist-get meta :graph)
                            :ended (plist-get meta :status)
                            :duration (plist-get meta :duration))
     (when (member status '("completed" "failed" "cancelled"))
-      (setf (plist-get (magy-item-data item) :tail) nil))))
+      (setf (plist-get (magy-item-data item) :tail) nil)
+      (unless (plist-get meta :graph)   ; what streamed of it is not how it ended
+        (setf (plist-get (magy-item-data item) :graph) nil)))))
 
 (defun magy-session--code (content)
   "Return of CONTENT, that of a call which is judged, all that would run.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -249,8 +250,29 @@ call: write_file {"path": "test_app.py", "content": "import app\\n"}
 text: It is `test_app.py`.
 """
 
+GRAPH = """
+prompt: Please do it
+text: Two look, and one writes.
+call: run_graph {"tasks": [{"id": "north", "agent": "explore", "prompt": "look north"},
+  {"id": "south", "agent": "explore", "prompt": "look south"},
+  {"id": "draft", "prompt": "write it", "needs": ["north", "south"]}]}
+---
+text: It is written.
+
+prompt: look north
+text: A ton costs 30.
+
+prompt: look south
+error: refused times=9
+
+prompt: write it
+delay: 0.5
+text: Only the north is known.
+"""
+
 STREAMS = {
     "agents": Stream(AGENTS, delegates),
+    "graph": Stream(GRAPH, one_turn),
     "markdown": Stream(MARKDOWN, one_turn),
     "tools": Stream(TOOLS, one_turn),
     "failures": Stream(FAILURES, cancelled),
@@ -298,17 +320,18 @@ def _shown(one: Person, since: int) -> list[dict[str, Any]]:
 
 def _same(value: Any, root: str) -> Any:
     """`value` without what differs from run to run."""
-    fixed = {"at": 0.0, "duration": 0.1, "createdAt": STAMP, "updatedAt": STAMP}
+    fixed = {"at": 0.0, "duration": 0.1, "seconds": 0.1, "createdAt": STAMP, "updatedAt": STAMP}
     match value:
         case dict():
             return {k: fixed[k] if k in fixed else _same(v, root) for k, v in value.items()}
         case list():
             return [_same(item, root) for item in value]
         case str():
-            return value.replace(root, ROOT).replace(SESSION, "s-1")
+            return _TOOK.sub(", 0.1 s", value.replace(root, ROOT).replace(SESSION, "s-1"))
     return value
 
 
+_TOOK = re.compile(r", \d+\.\d s\b")
 STAMP = "2026-01-02T03:04:05.000+00:00"
 
 

@@ -369,6 +369,56 @@ Its server follows SCENARIO."
     (should (equal "emacs-1/5.0" (plist-get (magy-test-params "magy/session/subscribe")
                                             :sessionId)))))
 
+;;;; Graphs of tasks
+
+(defun magy-test-graph (north draft)
+  "Return a graph whose tasks, of which one needs the other, are NORTH and DRAFT."
+  (cl-flet ((task (id mark state depth session)
+              (list :id id :state state :depth depth :sessionId session
+                    :line (format "%s %s (explore): %s" mark id state))))
+    (list :graphId "5.0" :counts '(:running 1 :waiting 1 :completed 3)
+          :tasks (vector (apply #'task "north" north) (apply #'task "draft" draft)))))
+
+(ert-deftest magy-graph-shows-its-tasks-as-it-runs-and-leads-to-their-agents ()
+  :tags '(E092)
+  (magy-test-with-children nil
+    (magy-test-tell 5 :sessionUpdate "tool_call_update" :toolCallId "5.0" :name "run_graph"
+                    :title "Run 5 tasks" :status "in_progress" :rawInput '(:tasks []))
+    (magy-test-tell nil :sessionUpdate "tool_call_content_chunk" :toolCallId "5.0"
+                    :content '(:type "content" :content (:type "text" :text "▸ north\n")))
+    (magy-test-tell nil :sessionUpdate "tool_call_update" :toolCallId "5.0"
+                    :_meta (list :magy (list :graph (magy-test-graph
+                                                     '("▸" "running" 0 "emacs-1/5.0.north.1")
+                                                     '("·" "waiting" 1 nil)))))
+    (should (equal (concat "tool ▸ Run 5 tasks\n"
+                           "    ▸ north (explore): running  [transcript]\n"
+                           "      · draft (explore): waiting\n    (3 more)\n\n")
+                   (magy-test-visible)))
+    (goto-char (point-min))
+    (search-forward "[transcript")
+    (push-button)
+    (should (equal "emacs-1/5.0.north.1" (plist-get (magy-test-params "magy/session/subscribe")
+                                                    :sessionId)))))
+
+(ert-deftest magy-graph-at-its-end-shows-what-it-comes-to ()
+  (magy-test-with-children nil
+    (cl-flet ((ends (graph)
+                (magy-test-tell
+                 6 :sessionUpdate "tool_call_update" :toolCallId "5.0" :status "completed"
+                 :title "Run 5 tasks"
+                 :content [(:type "content" :content (:type "text" :text "the tasks again"))
+                           (:type "content" :content (:type "text" :text "Both looked."))]
+                 :_meta (list :magy (append '(:seq 6 :status "completed")
+                                            (and graph (list :graph graph)))))))
+      (ends (magy-test-graph '("✓" "completed" 0 "emacs-1/5.0.north.1")
+                             '("–" "skipped" 1 nil)))
+      (should (string-search "draft (explore): skipped\n    (3 more)\n    Both looked.\n"
+                             (magy-test-visible)))
+      (should-not (string-search "again" (magy-test-visible)))
+      ;; Without a graph at the end, the one that streamed is void.
+      (ends nil)
+      (should-not (string-search "north" (magy-test-visible))))))
+
 (defun magy-test-result (seq)
   "Have the result of the child 5.0 arrive as entry SEQ."
   (magy-test-tell seq :sessionUpdate "_magy_mail" :messageId "01R"

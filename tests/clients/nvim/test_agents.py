@@ -61,6 +61,37 @@ def test_a_child_is_watched_answered_spoken_to_and_closed(start: Start) -> None:
         nvim.until_seen("▪ general  Taxes")
 
 
+GRAPH = """\
+prompt: look into the prices
+call: run_graph {"tasks": [{"id": "north", "prompt": "Look north."},
+  {"id": "draft", "prompt": "Write it.", "needs": ["north"]}]}
+---
+text: All is written.
+
+prompt: Look north
+text: The north is cold.
+
+prompt: Write it
+text: I write it.
+"""
+
+
+@pytest.mark.req("F012")
+def test_a_graph_shows_its_tasks_and_leads_to_their_agents(start: Start) -> None:
+    with start(GRAPH, "prices.py", lines=90) as nvim:
+        nvim.command("Magy")
+        nvim.keys("look into the prices<C-s>")
+        nvim.until_seen("Run 2 tasks: north, draft", "Any yes would allow")
+        nvim.command("Magy allow")
+        nvim.until_seen("✓ north (general): completed", "  ✓ draft (general): completed",
+                        "All is written.", "○ idle")  # fmt: skip
+        nvim.keys("<Esc>")
+        nvim.command("wincmd k")
+        nvim.lua("vim.fn.search('draft (general)', 'bw')")
+        nvim.keys("<CR>")
+        nvim.until_seen("I write it.")
+
+
 @pytest.mark.req("F010", "F011", "G005")
 def test_actions_explain_beside_another_language_server(start: Start) -> None:
     with start(SCRIPT, "prices.py") as nvim:

@@ -802,6 +802,43 @@ def test_a_child_is_a_line_that_shows_how_it_is(page: Transcript) -> None:
         assert page.said("child")[-1] == {"type": "child", "action": action, "sessionId": "s-1/4.0"}
 
 
+def graph(*tasks: tuple[str, str, int, str | None]) -> dict[str, Any]:
+    """As `_meta.magy.graph` has it: id, line, depth and session of each task."""
+    shown = [{"id": id, "line": line, "depth": depth, "sessionId": session}
+             for id, line, depth, session in tasks]  # fmt: skip
+    return {"graphId": "4.0", "counts": {"running": 2, "waiting": 3}, "tasks": shown}
+
+
+@pytest.mark.req("F012")
+def test_a_graph_shows_its_tasks_as_it_runs_and_leads_to_their_agents(page: Transcript) -> None:
+    log = Log()
+    call = log.call("4.0", "Run 5 tasks", name="run_graph", sort="other")
+    running = graph(("north", "▸ north (explore): running", 0, "s-1/4.0.north.1"),
+                    ("draft", "· draft (<b>general</b>): waiting", 1, None))  # fmt: skip
+    page.tell(
+        updates(
+            *log.prompt("p1", "Look"),
+            *call[:2],
+            {"sessionUpdate": "tool_call_update", "toolCallId": "4.0", "status": "in_progress",
+             "_meta": {"magy": {"graph": running}}},
+        )
+    )  # fmt: skip
+    block = page.at('.block[data-id="4.0"]')
+    page.until(lambda: "(3 more)" in block.inner_text(), "the tasks")
+    assert "· draft (<b>general</b>): waiting" in block.inner_text()
+    block.get_by_role("button", name="Open the transcript of north").click()
+    assert page.said("child")[-1] == {
+        "type": "child", "action": "show", "sessionId": "s-1/4.0.north.1",
+    }  # fmt: skip
+    done = graph(("north", "✓ north (explore): completed", 0, "s-1/4.0.north.1"))
+    ended = log.entry("tool_call_update", toolCallId="4.0", status="completed",
+                      content=[output("the tasks again"), output("Both looked.")],
+                      about={"status": "completed", "graph": done})  # fmt: skip
+    page.tell(updates(ended))
+    page.until(lambda: "Both looked." in block.inner_text(), "what it comes to")
+    assert "the tasks again" not in block.inner_text()
+
+
 # --- for everybody --------------------------------------------------------------------------------
 
 

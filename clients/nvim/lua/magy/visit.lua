@@ -53,7 +53,8 @@ function M.here()
   if block and block.kind == "question" and not block.data.outcome then
     return require("magy.panel").answer()
   end
-  local child = block and words.session_of(view.state, block)
+  local child = block
+    and (words.task_session(block, api.nvim_get_current_line()) or words.session_of(view.state, block))
   if child then
     return require("magy.children").show(view.project, child)
   end

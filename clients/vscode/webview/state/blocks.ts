@@ -3,6 +3,7 @@
 import type {
   ChildReport,
   Diff,
+  Graph,
   Interaction,
   Judgement,
   Mail,
@@ -48,6 +49,8 @@ export interface Data {
   /** The protocol's word for what a call does: read, edit, execute. */
   sort?: string;
   decision?: Judgement;
+  /** The graph of tasks that a call runs. */
+  graph?: Graph;
   ended?: string;
   duration?: number;
   entries?: PlanEntry[];

@@ -223,10 +223,15 @@ function toolCall(t: Transcript, news: ToolCallUpdate, seq: number): void {
     locations: news.locations ?? undefined,
     sort: news.kind ?? undefined,
     decision: about?.decision ?? undefined,
+    graph: about?.graph ?? undefined,
     ended: about?.status ?? undefined,
     duration: about?.duration ?? undefined,
   });
-  if (["completed", "failed", "cancelled"].includes(news.status ?? "")) delete block.data.tail;
+  if (["completed", "failed", "cancelled"].includes(news.status ?? "")) {
+    delete block.data.tail;
+    // What streamed of it is not how it ended.
+    if (!about?.graph) delete block.data.graph;
+  }
 }
 
 function output(t: Transcript, id: string, text: string): void {

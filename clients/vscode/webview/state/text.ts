@@ -1,6 +1,7 @@
 /** Words about blocks: their heads, and what is in them. */
 
 import type { Block, Data, Part } from "./blocks";
+import type { Graph } from "../../src/wire/generated";
 import { spawns } from "./questions";
 import type { Transcript } from "./transcript";
 import { begun, inputOf, markOf, wanted } from "./words";
@@ -33,8 +34,25 @@ export function codeOf(data: Data): Part[] {
   return JSON.stringify(code) === JSON.stringify(data.parts ?? []) ? [] : code;
 }
 
+/** How a graph of tasks is, a line for each; those that need others stand further in. */
+export function graphLines(graph: Graph): string[] {
+  return [...graph.tasks.map((task) => `${"  ".repeat(Math.min(task.depth, 8))}${task.line}`), ...graphMore(graph)];
+}
+
+/** How many tasks of a graph are not shown, if there are any. */
+export function graphMore(graph: Graph): string[] {
+  const more = Object.values(graph.counts).reduce((sum, count) => sum + count, 0) - graph.tasks.length;
+  return more > 0 ? [`(${more} more)`] : [];
+}
+
+/** What a call says besides how its graph is: at its end the first part says that, for other clients. */
+export function graphRest(data: Data): Part[] {
+  return data.ended ? (data.parts ?? []).slice(1) : [];
+}
+
 /** All that a call ran and gave. */
 export function body(data: Data): string {
+  if (data.graph) return [...graphLines(data.graph).map((line) => `${line}\n`), ...graphRest(data).map(partText)].join("");
   const code = codeOf(data);
   return [...code.map(partText), code.length ? "\n" : "", ...(data.parts ?? []).map(partText), data.tail ?? ""].join("");
 }

@@ -4,7 +4,7 @@ import type { Block, Content, Data } from "../state/blocks";
 import { bodyAhead, isAhead, titleAhead } from "../state/ahead";
 import { harmless } from "../state/harmless";
 import { isAsked } from "../state/questions";
-import { noticeHead, planHead, planMark, spawnBody, codeOf } from "../state/text";
+import { codeOf, graphMore, graphRest, noticeHead, planHead, planMark, spawnBody } from "../state/text";
 import {
   agentCall, begun, childOf, contentText, duration, endedBadly, inputOf, isPicture, isSpawn, lifeOf, reportOf, ruleOf,
   senderOf, sessionOf, taskOf,
@@ -13,6 +13,7 @@ import { codeBlock, output, partOf, sides } from "./code";
 import { append, fill, h, icon, iconButton } from "./dom";
 import type { Child } from "./dom";
 import { Markdown, linkTo } from "./markdown";
+import type { Graph } from "../../src/wire/generated";
 import type { Offered } from "../../src/transcript/messages";
 import { questionCard } from "./question";
 import { fold, folded } from "./shown";
@@ -226,6 +227,7 @@ function tool(shown: Shown, block: Block, element: HTMLElement): () => void {
     if (isSpawn(data)) return show(spawn(shown, block));
     const call = agentCall(shown.t, data);
     if (call) return show({ ...callSection(shown, block, [h("span", { class: "dim" }, "Agents: "), call]), usual: !["pending", "failed"].includes(data.status ?? "") });
+    if (data.graph) return show(graph(shown, block, data.graph));
     if (isAhead(data)) return show(ahead(shown, data));
     const changed = (data.parts ?? []).some((part) => part.type === "diff");
     show({
@@ -258,7 +260,36 @@ function callSection(shown: Shown, block: Block, words: Child[]): Omit<Section, 
     spoken: spokenStatus(data.status),
     head: [...words, badly(data), remark(duration(data.duration))],
     aside: [path && !codeOf(data).length && iconButton("go-to-file", `Open ${path}`, () => shown.post({ type: "open", path }))],
-    body: has || rule ? () => [...callBody(shown, data), rule && h("div", { class: "rule" }, icon("law"), " ", ...withCode(rule))] : undefined,
+    body: has || rule ? () => [...callBody(shown, data), ruleLine(data)] : undefined,
+  };
+}
+
+/** Which rule decided about a call. */
+function ruleLine(data: Data): Child {
+  const rule = ruleOf(data);
+  return rule && h("div", { class: "rule" }, icon("law"), " ", ...withCode(rule));
+}
+
+/** A graph of tasks: a line for each, which leads to the transcript of its agent, and what they come to. */
+function graph(shown: Shown, block: Block, now: Graph): Section {
+  const { data } = block;
+  const line = (task: Graph["tasks"][number]) => {
+    const { id, sessionId } = task;
+    const open = () => sessionId && shown.post({ type: "child", action: "show", sessionId });
+    const found = h("div", { class: "task" },
+      h("span", {}, harmless(task.line)),
+      sessionId ? iconButton("comment-discussion", `Open the transcript of ${id}`, open) : "");
+    found.style.paddingInlineStart = `${Math.min(task.depth, 8) * 1.2}em`;
+    return found;
+  };
+  return {
+    ...callSection(shown, block, [h("span", { class: "title" }, harmless(data.title ?? data.name ?? "…"))]),
+    usual: false,
+    body: () => [
+      h("div", { class: "graph" }, ...now.tasks.map(line), ...graphMore(now).map((words) => h("div", { class: "dim" }, words))),
+      ...graphRest(data).map((part) => partOf(shown, part, data.title ?? "Output")),
+      ruleLine(data),
+    ],
   };
 }
 

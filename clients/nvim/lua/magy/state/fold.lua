@@ -68,11 +68,15 @@ local function tool_call(t, news, seq)
     locations = news.locations,
     sort = news.kind,
     decision = more.decision,
+    graph = more.graph,
     ended = more.status,
     duration = more.duration,
   })
   if news.status == "completed" or news.status == "failed" or news.status == "cancelled" then
     block.data.tail = nil
+    if not more.graph then -- what streamed of it is not how it ended
+      block.data.graph = nil
+    end
   end
 end
 

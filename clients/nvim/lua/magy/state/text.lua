@@ -29,6 +29,10 @@ local function body(data)
   if vim.deep_equal(code, data.parts or {}) then
     code = {}
   end
+  if data.graph then
+    -- At the end the first part of the content says what the graph does, for other clients.
+    return words.graph(data.graph) .. (data.ended and parts_text(vim.list_slice(data.parts or {}, 2)) or "")
+  end
   return parts_text(code) .. (#code > 0 and "\n" or "") .. parts_text(data.parts) .. (data.tail or "")
 end
 

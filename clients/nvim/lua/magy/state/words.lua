@@ -139,6 +139,31 @@ function M.begun(t, block)
   return block.data.status == "completed" or t.children[M.child_of(t, block)] ~= nil
 end
 
+--- Returns how a graph of tasks is, a line for each; those that need others stand further in.
+function M.graph(graph)
+  local lines, count = {}, 0
+  for _, task in ipairs(graph.tasks) do
+    table.insert(lines, ("  "):rep(math.min(task.depth, 8)) .. task.line .. "\n")
+  end
+  for _, number in pairs(graph.counts) do
+    count = count + number
+  end
+  if count > #graph.tasks then
+    table.insert(lines, ("(%d more)\n"):format(count - #graph.tasks))
+  end
+  return table.concat(lines)
+end
+
+--- Returns the session of the agent whose task a line of a block is about, if it is one of a graph.
+function M.task_session(block, line)
+  for _, task in ipairs((block.data.graph or {}).tasks or {}) do
+    if line:find(task.line, 1, true) then
+      return task.sessionId
+    end
+  end
+  return nil
+end
+
 --- Returns the session that a block is about, if it is one of an agent.
 function M.session_of(t, block)
   local data = block.data

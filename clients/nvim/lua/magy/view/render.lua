@@ -141,7 +141,7 @@ end
 function M.is_open(view, block)
   local open = (view.opened or {})[block.id]
   if open == nil then
-    return not config.get().fold
+    return not config.get().fold or block.data.graph ~= nil
   end
   return open
 end
