@@ -85,6 +85,7 @@ def test_a_skill_of_a_repository_is_shown_installed_pinned_and_removed(
     assert "touches nothing: while it is at work" in done.stdout
     file = magy.state.parent / "skills/theirs/SKILL.md"
     assert f"installed in {file.parent}" in done.stdout
+    assert f"from    {url}/" in done.stdout and "magy-skills-" not in done.stdout
     assert "theirs (installed)" in magy("skills").stdout
     file.write_text(file.read_text() + "Also this.\n")
     changed = magy("skills", "check")

@@ -336,7 +336,13 @@ export class Connection implements vscode.Disposable {
   private listen(client: LanguageClient): void {
     for (const name of NOTIFICATIONS) {
       client.onNotification(name, (params: Notifications[typeof name]) => {
-        for (const handler of this.handlers.get(name) ?? []) handler(params as never);
+        for (const handler of this.handlers.get(name) ?? []) {
+          try {
+            handler(params as never);
+          } catch (error) {
+            this.log.error(`${name} was not understood: ${String(error)}`); // the others may understand it
+          }
+        }
       });
     }
     for (const name of EDITOR_REQUESTS) {

@@ -90,10 +90,11 @@ async def show(options: argparse.Namespace, app: Composition) -> int:
     return exit_codes.DONE
 
 
-def _about(skill: Skill) -> Sequence[Span]:
+def _about(skill: Skill, origin: str = "") -> Sequence[Span]:
+    """`origin`: where it comes from, if it does not lie here yet."""
     lines = [
         ("what", skill.description),
-        ("from", f"{skill.source}: {skill.where}"),
+        ("from", origin or f"{skill.source}: {skill.where}"),
         ("touches", _touches(skill)),
         ("hash", skill.hash),
     ]
@@ -182,7 +183,8 @@ async def install(options: argparse.Namespace, app: Composition) -> int:
     config = str(layers.config_dir())
     with installing.candidate(options.origin, options.part) as one:
         held = f"  {'files':<8}{one.count}; {one.hash}\n"
-        await screen.write([*_about(one.skill), (held, "")])
+        origin = os.path.join(one.origin, one.part) if one.part else one.origin
+        await screen.write([*_about(one.skill, origin), (held, "")])
         if one.skill.name in shipped().skills:
             said = f"It takes the place of the skill {one.skill.name} that comes with Magy.\n"
             await screen.write([(said, "yellow")])

@@ -48,6 +48,17 @@ def test_a_prompt_streams_asks_and_edits_the_live_buffer(start: Start, shop: Pat
         )
 
 
+def test_an_empty_prompt_and_a_question_say_their_keys(start: Start) -> None:
+    with start(LONG, "prices.py") as nvim:
+        nvim.lua("require('magy').setup({ prefix = '<Leader>m' })")
+        nvim.command("Magy")
+        nvim.until_seen("(<C-s> sends, @ names files and skills")
+        nvim.keys("long")
+        nvim.until("what is written", lambda: "(<C-s> sends" not in nvim.seen())
+        nvim.keys("<C-s>")
+        nvim.until_seen("(<C-s> sends", "\\my answer  refuses or allows")
+
+
 @pytest.mark.req("G006", "G011")
 def test_what_is_typed_while_edits_land_stays(start: Start, shop: Path) -> None:
     with start(script(thinking=1), "prices.py") as nvim:
@@ -145,6 +156,7 @@ def test_the_prompt_completes_files_and_actions_and_remembers(start: Start) -> N
         nvim.until_lua(f"return ({STATUS[7:]}).server == 'running'")
         nvim.keys("look @pri<C-x><C-o>")
         nvim.until_lua("return vim.fn.pumvisible() == 1")
+        assert not nvim.lua("return vim.bo.modified"), "no [+]"
         assert "look @pri" in nvim.text() and "look @prices" not in nvim.text(), "only offered"
         nvim.keys("<C-n>")
         nvim.until("the file", lambda: "look @prices.py" in nvim.text())

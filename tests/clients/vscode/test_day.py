@@ -358,9 +358,11 @@ def forked(scene: Scene) -> None:
 
 
 def begun_anew(scene: Scene) -> None:
-    """While the server is late, a list to choose from takes the keys, and what is sent after New
-    Session is for that. Then a model is chosen of those that its provider lists."""
+    """While the server hangs, that is said, a list to choose from takes the keys, and what is sent
+    after New Session is for that. Then a model is chosen of those that its provider lists."""
     one, talk = scene.window, scene.talk
+    hangs = "Magy's server does not answer."
+    scene.server.settings(magy__patience=5)
     (process,) = scene.server.servers(scene.shop)
     process.suspend()
     try:
@@ -371,8 +373,13 @@ def begun_anew(scene: Scene) -> None:
         assert typed.input_value() == "plan"
         one.command("Magy: New Session")
         talk.ask("shout")
+        one.until(lambda: hangs in one.notifications(), "that it hangs")
+        state = talk.frame.locator(".state")
+        assert "not answering" in state.inner_text()
     finally:
         process.resume()
+    one.until(lambda: "not answering" not in state.inner_text(), "that it answers")
+    one.command("Notifications: Clear All Notifications")
     one.until(lambda: talk.prompts() == ["shout"], "the new session")
     talk.said("It shouts.")
     talk.idle()

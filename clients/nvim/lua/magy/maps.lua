@@ -1,5 +1,7 @@
 --- The keys below the prefix that `setup{ prefix = ... }` names: the letters that Emacs's client has.
 
+local config = require("magy.config")
+
 local M = {}
 
 --- Key after the prefix -> name of the subcommand.
@@ -32,6 +34,18 @@ M.keys = {
   [";"] = "comment",
   ["?"] = "help",
 }
+
+--- Returns how a subcommand is called: by its key, if there is a prefix, and its name.
+function M.way(name)
+  local prefix = config.get().prefix
+  for key, of in pairs(M.keys) do
+    if prefix and of == name then
+      local leader = (vim.g.mapleader or "\\"):gsub("^ $", "<Space>")
+      return prefix:gsub("<[Ll]eader>", (leader:gsub("%%", "%%%%"))) .. key .. " " .. name
+    end
+  end
+  return ":Magy " .. name
+end
 
 --- Maps all keys below a prefix, in normal and visual mode.
 function M.set(prefix)

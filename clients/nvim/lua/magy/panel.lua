@@ -7,6 +7,7 @@ local config = require("magy.config")
 local connection = require("magy.connection")
 local events = require("magy.events")
 local harmless = require("magy.state.harmless")
+local maps = require("magy.maps")
 local projects = require("magy.project")
 local questions = require("magy.state.questions")
 local render = require("magy.view.render")
@@ -139,7 +140,7 @@ local function show(question, project, count)
   local width = math.max(20, math.min(vim.o.columns - 4, 76))
   local most = focused and vim.o.lines - 6 or config.get().panel_height
   local lines, foot = lines_of(question, project, count)
-  local hint = focused and keys_line(question) .. "  q leave it open" or ":Magy answer  to refuse or allow"
+  local hint = focused and keys_line(question) .. "  q leave it open" or maps.way("answer") .. "  to refuse or allow"
   table.insert(foot, hint)
   lines = focused and vim.list_extend(lines, foot) or clipped(lines, foot, most)
   local buf = fill(lines)

@@ -29,8 +29,20 @@ local function text_of(prompt)
   return table.concat(api.nvim_buf_get_lines(prompt.buf, 0, -1, false), "\n")
 end
 
+local keys_ns = api.nvim_create_namespace("magy.prompt")
+
+--- Says in an empty prompt which keys there are.
+local function say_keys(prompt)
+  api.nvim_buf_clear_namespace(prompt.buf, keys_ns, 0, -1)
+  if text_of(prompt) == "" then
+    local keys = { "(<C-s> sends, @ names files and skills, / acts; <Esc>g? helps)", "MagyMeta" }
+    api.nvim_buf_set_extmark(prompt.buf, keys_ns, 0, 0, { virt_text = { keys }, virt_text_pos = "overlay" })
+  end
+end
+
 local function set_text(prompt, text)
   api.nvim_buf_set_lines(prompt.buf, 0, -1, false, vim.split(text, "\n", { plain = true }))
+  say_keys(prompt)
   for _, window in ipairs(vim.fn.win_findbuf(prompt.buf)) do
     local last = api.nvim_buf_line_count(prompt.buf)
     local line = api.nvim_buf_get_lines(prompt.buf, last - 1, last, false)[1]
@@ -221,10 +233,12 @@ local function make(view)
       vim.bo[buf].modified = false
     end,
   })
-  api.nvim_create_autocmd({ "TextChanged", "TextChangedI" }, {
+  say_keys(prompt)
+  api.nvim_create_autocmd({ "TextChanged", "TextChangedI", "TextChangedP" }, {
     buffer = buf,
     callback = function()
       vim.bo[buf].modified = false -- leaving Neovim asks nothing about a prompt: it is kept
+      say_keys(prompt)
       M.fit(prompt)
     end,
   })

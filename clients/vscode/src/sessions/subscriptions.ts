@@ -70,12 +70,17 @@ export class Subscriptions {
   }
 
   private deliver(sessionId: string, update: AnyUpdate): void {
-    const seq = update._meta?.magy.seq ?? undefined;
+    const about = update._meta as { magy?: { seq?: number | null } } | null | undefined; // of a newer server, perhaps
+    const seq = about?.magy?.seq ?? undefined;
     for (const one of this.sessions.get(sessionId) ?? []) {
       // Before its page, what comes belongs to the subscription before.
       if (one.seen === undefined) continue;
       if (seq !== undefined) one.seen = Math.max(one.seen, seq);
-      one.listener.update(update);
+      try {
+        one.listener.update(update);
+      } catch (error) {
+        console.error("Magy: an update was not understood", update, error); // the others may understand it
+      }
     }
   }
 

@@ -40,7 +40,11 @@ class Log implements Pick<Wire, "state"> {
 
   tell(): void {
     this.head += 1;
-    this.updates?.({ sessionId: "one", update: notice(this.head) });
+    this.say(notice(this.head));
+  }
+
+  say(update: unknown): void {
+    this.updates?.({ sessionId: "one", update: update as AnyUpdate });
   }
 
   restart(): void {
@@ -67,7 +71,7 @@ function recorder(): SessionListener & { had: string[] } {
   return {
     had,
     page: (page, resumed) => had.push(`${resumed ? "resumed" : "page"} ${page.events.map((one) => one.seq).join()}`),
-    update: (update) => had.push(`update ${update._meta?.magy.seq}`),
+    update: (update) => had.push(`update ${update._meta?.magy?.seq}`),
     failed: (error) => had.push(`failed ${error.message}`),
   };
 }
@@ -96,6 +100,24 @@ test("a second listener gets the page, and the first only what it lacks", async 
   log.tell();
   assert.deepEqual(one.had, ["page 1,2", "resumed ", "update 3"]);
   assert.deepEqual(two.had, ["page 1,2", "update 3"]);
+});
+
+test("what one listener does not understand reaches the others, and what follows", async () => {
+  const log = new Log(1);
+  const subscriptions = new Subscriptions(log.wire(), () => false);
+  const [odd, one] = [recorder(), recorder()];
+  odd.update = () => {
+    throw new TypeError("no content");
+  };
+  subscriptions.add("one", odd);
+  subscriptions.add("one", one);
+  await settled();
+  for (const update of [{ sessionUpdate: "_of_a_newer_server", _meta: {} }, { sessionUpdate: "user_message", _meta: null }]) {
+    log.say(update);
+  }
+  log.tell();
+  assert.equal(one.had.length, 4);
+  assert.equal(one.had.at(-1), "update 2");
 });
 
 test("after a restart nothing is missed and nothing comes twice", async () => {

@@ -9,18 +9,6 @@ local api = vim.api
 
 local ns = api.nvim_create_namespace("magy.hint")
 
---- Returns the keys or the command for a subcommand.
-local function way(name)
-  local prefix = config.get().prefix
-  for key, of in pairs(maps.keys) do
-    if prefix and of == name then
-      local leader = (vim.g.mapleader or "\\"):gsub("^ $", "<Space>")
-      return prefix:gsub("<[Ll]eader>", (leader:gsub("%%", "%%%%"))) .. key .. " " .. name
-    end
-  end
-  return ":Magy " .. name
-end
-
 local hinted -- the buffer that has the hint
 
 local function clear()
@@ -35,7 +23,7 @@ local function update()
   local buf = api.nvim_get_current_buf()
   local at = config.get().review.hint and draw.at(buf, api.nvim_win_get_cursor(0)[1] - 1)
   if at then
-    local words = ("  %s  %s"):format(way("accept"), way("reject"))
+    local words = ("  %s  %s"):format(maps.way("accept"), maps.way("reject"))
     local opts = { virt_text = { { words, "MagyMeta" } }, virt_text_pos = "eol_right_align" }
     api.nvim_buf_set_extmark(buf, ns, at.row, 0, opts)
     hinted = buf

@@ -2,6 +2,7 @@
 ---
 --- Nothing is said by colour alone: each kind begins with a sign of its own.
 
+local maps = require("magy.maps")
 local markdown = require("magy.view.markdown")
 local one_line = require("magy.state.harmless").one_line
 local sums = require("magy.state.sums")
@@ -152,7 +153,7 @@ local function question(head, below, _, block)
   vim.list_extend(lines, split(head))
   paint(decor, 1, #lines - 1, "MagyQuestion")
   below_lines(lines, decor, below, has_diff({ data = { parts = block.data.question.content } }))
-  table.insert(lines, "    :Magy answer  refuses or allows; until then it waits.")
+  table.insert(lines, "    " .. maps.way("answer") .. "  refuses or allows; until then it waits.")
   table.insert(decor, { #lines - 1, 0, { line_hl_group = "MagyMeta" } })
   return lines, decor
 end
