@@ -97,6 +97,19 @@ def test_what_is_printed_for_programs(magy: Magy, tasks: Path) -> None:
     assert quiet.stdout.endswith("Both looked.\n")
 
 
+def test_a_graph_in_a_session_that_is_there_takes_its_agent_and_model(
+    magy: Magy, tasks: Path
+) -> None:
+    magy("graph", "run", str(tasks), "--bypass", "-q")
+    id = magy.sessions()[0]["sessionId"]
+    again = magy("graph", "run", str(tasks), "--session", id, "--bypass", "--model", "nobody/x")
+    assert "nobody" in again.stderr and again.returncode == 2
+    again = magy("graph", "run", str(tasks), "--session", id, "--bypass", "--agent", "nobody")
+    assert "nobody" in again.stderr and again.returncode == 2
+    assert magy("graph", "run", str(tasks), "--session", id, "--bypass").returncode == 0
+    assert [one["turns"] for one in magy.sessions()] == [2]
+
+
 @pytest.mark.req("C036")
 def test_without_a_yes_nothing_begins(magy: Magy, tasks: Path) -> None:
     done = magy("graph", "run", str(tasks))

@@ -71,6 +71,9 @@ async def _run(
             id = await _new(options, service, trust, root, cwd)
         else:
             id = info.id
+            for option in ("agent", "model"):
+                if value := getattr(options, option):
+                    await service.configure(id, option, value)
         interrupts.session = id
         async with Turn(service, interrupts, shown, id) as turn:
             if options.resume and info and info.summary.get("state") != "idle":
