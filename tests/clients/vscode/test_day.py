@@ -378,6 +378,7 @@ def begun_anew(scene: Scene) -> None:
         assert "not answering" in state.inner_text()
     finally:
         process.resume()
+        scene.server.settings()
     one.until(lambda: "not answering" not in state.inner_text(), "that it answers")
     one.command("Notifications: Clear All Notifications")
     one.until(lambda: talk.prompts() == ["shout"], "the new session")
