@@ -303,6 +303,7 @@ def _spawning(verbs: Commands) -> argparse.ArgumentParser:
     spawn.add_argument(
         "--cwd", metavar="DIR", help="work in this directory (default: the parent's)"
     )
+    flag(spawn, "--worktree", help="work on a git branch of its own, which is merged when done")
     return spawn
 
 

@@ -78,3 +78,19 @@ def test_bad_input(project: Path, magy: Magy, tmp_path: Path) -> None:
     (project / ".git").rename(tmp_path / "away")
     run = magy("worktrees")
     assert run.returncode == 1 and "is not in a git repository" in run.stderr
+
+
+def test_a_person_spawns_an_agent_in_a_worktree(project: Path, magy: Magy) -> None:
+    settings = magy.state.parent / "magy.toml"
+    settings.write_text(settings.read_text().replace('edit = "ask"', 'edit = "allow"'))
+    made = json.dumps({"path": "made.txt", "content": "made\n"})
+    magy.script(
+        "prompt: hello\ntext: Hello.\n\n"
+        f"prompt: make it\ncall: write_file {made}\n---\ntext: Made.\n"
+    )
+    magy("run", "hello")
+    (session,) = [one["sessionId"] for one in magy.sessions()]
+    done = magy("agents", "spawn", session, "make it", "--agent", "general", "--worktree")
+    assert "Merged into main as " in done.stdout + done.stderr, done
+    assert (project / "made.txt").read_text() == "made\n"
+    assert not (project / ".worktrees").exists()

@@ -10,6 +10,7 @@ import pytest
 from tests.tools.repositories import git
 
 from .harness import Person, person
+from .test_api_tools import Api
 from .test_child_tools import bypass, call, script, spawn, until
 from .test_graphs import graph, task
 
@@ -278,3 +279,60 @@ async def test_what_is_only_proposed_is_not_merged(project: Path, state: Path) -
         assert "Its changes of 2 files are proposed for review instead." in one.said()
         assert [Path(file["path"]).name for file in await reviews(one)] == ["a.txt", "made.txt"]
     assert (project / "a.txt").read_text() == LINES and not (project / "made.txt").exists()
+
+
+@pytest.mark.req("A053")
+async def test_a_pull_request_is_opened(project: Path, state: Path) -> None:
+    """The forge speaks on loopback; a push to it comes here by ssh."""
+    agent(state, "create_pr")
+    remote = state.parent / "remote.git"
+    git(project, "clone", "-q", "--bare", str(project), str(remote))
+    git(project, "remote", "add", "origin", "ssh://git@127.0.0.1/me/it.git")
+    (state.parent / "ssh").write_text(f"#!/bin/sh\nexec git-receive-pack '{remote}'\n")
+    (state.parent / "ssh").chmod(0o755)
+    work = "prompt: do it\n" + call("write_file", path="made.txt", content="made\n")
+    work += "---\ntext: I made it.\n"
+    env = {"GH_TOKEN": "ghp_0123456789abcdef", "GIT_SSH_COMMAND": str(state.parent / "ssh")}
+    async with Api() as api:
+        opened = {"html_url": "https://forge.example/me/it/pull/7"}
+        api.json("/repos/me/it/pulls", [], posted=opened)
+        settings = {"tools": {"github_url": api.url("")}}
+        script_ = delegating(work, task_name="Make it")
+        async with person(project, state, script_, env=env, settings=settings) as one:
+            await bypass(one)
+            await one.turn("start")
+            said = one.said()
+        (asked,) = [dict(request.body) for request in api.seen]
+    assert "Pull request for main: https://forge.example/me/it/pull/7" in said
+    branch = asked.pop("head")
+    assert asked == {"title": "Make it", "body": "I made it.", "base": "main"}
+    assert git(remote, "show", f"{branch}:made.txt") == "made\n"
+    assert not worktrees(project) and branch in git(project, "branch")
+
+
+async def test_two_servers_on_one_store(project: Path, state: Path) -> None:
+    """Each has agents that land in one repository at the same time."""
+    tasks = [task(id, "make a file", worktree=True) for id in ("a", "b", "c")]
+    made_ = call("bash", command='echo made > "$(basename "$PWD").txt"')
+    script_ = script(
+        "prompt: start",
+        graph(*tasks) + "---\ntext: {{last}}\n",
+        f"prompt: make a file\n{made_}---\ntext: Made.\n",
+    )
+    before = persons(project)
+    async with person(project, state, script_) as one, person(project, state, script_) as two:
+        await bypass(one)
+        await two.new("second")
+        on = {"configId": "bypass", "value": "on", "sessionId": "second"}
+        await two.request("session/set_config_option", **on)
+        await one.ask("start")
+        await two.ask("start", sessionId="second")
+        await one.end()
+        await two.end("second")
+        assert one.said().count("Merged into main as ") == 3
+        assert two.said("second").count("Merged into main as ") == 3
+    assert git(project, "rev-list", "--merges", "--count", "main") == "6\n"
+    files = git(project, "ls-tree", "--name-only", "main").split()
+    assert len([name for name in files if name[1:2] == "-"]) == 6
+    assert not worktrees(project) and not (project / ".worktrees").exists()
+    assert persons(project) == before

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,12 @@ from magy_server.core.errors import ToolError
 from magy_server.core.values import WorktreeSettings
 from magy_server.tools.git.program import Ran
 from magy_server.tools.shell.processes import Processes
-from magy_server.tools.worktrees import checkouts, ends, records
+from magy_server.tools.worktrees import checkouts, ends, landing, records
 from magy_server.tools.worktrees.ends import Settled
 from magy_server.tools.worktrees.pull_requests import Forge, Request, parts
 from magy_server.tools.worktrees.records import Record
 from magy_server.tools.worktrees.writing import Writing, writing
+from tests.disks import limited, small_disk
 
 from .repositories import git
 
@@ -275,6 +277,52 @@ async def test_where_edits_are_only_proposed_nothing_is_merged(root: Path) -> No
     (await agent.begin() / "a.txt").write_text("agent\n")
     assert (await agent.end(proposes=True)).unmerged
     assert (root / "a.txt").read_text() == LINES
+
+
+@pytest.mark.parametrize("done", ["files", "one", "all"])
+async def test_what_a_killed_git_had_done_of_the_merge_is_nobodys(root: Path, done: str) -> None:
+    agent = Agent(root)
+    place = await agent.begin()
+    for name in ("a.txt", "new.txt"):
+        (place / name).write_text("agent\n")
+        if done != "one" or name == "new.txt":
+            (root / name).write_text("agent\n")
+    (place / "b.txt").unlink()
+    (root / "b.txt").unlink()
+    if done == "all":
+        git(root, "add", "-A")
+    assert "Merged into main" in (await agent.end()).text
+    assert clean(root) and (root / "new.txt").exists() and not (root / "b.txt").exists()
+
+
+@contextmanager
+def nearly_full(disk: Path) -> Iterator[None]:
+    """There is room for what git writes down, and not for a large file."""
+    filler = disk / "filler"
+    filler.write_bytes(b"x" * (shutil.disk_usage(disk).free - 200_000))
+    yield
+    filler.unlink()
+
+
+async def test_a_full_disk_in_the_middle_of_a_merge(tmp_path: Path) -> None:
+    with small_disk(tmp_path.resolve() / "disk") as mounted:
+        root = tmp_path.resolve() / "disk" / "project"
+        begin(root)
+        shutil.rmtree(root / ".git" / "hooks")
+        agent = Agent(root)
+        place = await agent.begin()
+        (place / "a.txt").write_text("agent\n")
+        (place / "big.bin").write_bytes(os.urandom(400_000))
+        async with agent.writing() as repository:
+            await landing.committed(repository, agent.record.worktree, "Large")
+        with nearly_full(root.parent) if mounted else limited(os.getpid()):
+            settled = await agent.end()
+        assert f"the files in {root} cannot be updated" in settled.text, settled.text
+        assert (root / "a.txt").read_text() == LINES and not (root / "big.bin").exists()
+        assert not git(root, "status", "--porcelain")
+        assert git(root, "rev-list", "--count", "main") == "1\n"
+        assert "Merged into main" in (await agent.end()).text
+        assert (root / "a.txt").read_text() == "agent\n" and clean(root)
 
 
 # --- what a repository may be ---------------------------------------------------------------------

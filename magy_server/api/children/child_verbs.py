@@ -44,6 +44,7 @@ class ChildVerbs:
             limits=_caps(params.limits),
             cwd=_directory(params.cwd),
             by=self._world.me,
+            worktree=params.worktree,
         )
         info, known = await self._children.spawn(params.parent_session_id, spawn, blobs)
         return wire.ChildSpawned(child=present.child(info), known=known)

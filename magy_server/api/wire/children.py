@@ -98,6 +98,11 @@ class ChildSpawnParams(Wire):
     cwd: str | None = Field(
         default=None, description="Absolute path in the parent's workspace; null: the parent's"
     )
+    worktree: bool = Field(
+        default=False,
+        description="It works on a git branch of its own, in a worktree; what becomes of that, its "
+        "agent's file says",
+    )
 
 
 class Child(Wire):

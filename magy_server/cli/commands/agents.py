@@ -47,6 +47,7 @@ async def spawn(options: Options, app: Composition) -> int:
         model=options.model or "",
         cwd=project_directory.directory(options.cwd) if options.cwd else "",
         by=BY,
+        worktree=options.worktree,
     )
 
     async def begin(service: Service, parent: StreamInfo) -> Begun:

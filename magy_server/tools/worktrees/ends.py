@@ -9,8 +9,9 @@ from magy_server.core.shell.simple_commands import quote
 from magy_server.core.values import Worktree
 from magy_server.dataclass import dataclass
 from magy_server.tools.worktrees import landing
+from magy_server.tools.worktrees.base_files import Unsaved
 from magy_server.tools.worktrees.checkouts import remove
-from magy_server.tools.worktrees.landing import Unmerged, Unsaved
+from magy_server.tools.worktrees.landing import Unmerged
 from magy_server.tools.worktrees.pull_requests import Request, open_request
 from magy_server.tools.worktrees.records import Record
 from magy_server.tools.worktrees.writing import Writing

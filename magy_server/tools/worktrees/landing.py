@@ -8,25 +8,20 @@ updated. Conflicts are known before anything is changed.
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 
-from magy_server.core.errors import ToolError
 from magy_server.core.values import Worktree
 from magy_server.dataclass import dataclass
-from magy_server.tools.git.names import chunks, listed
+from magy_server.tasks import to_end
+from magy_server.tools.git.names import listed
 from magy_server.tools.git.program import answer, explain
-from magy_server.tools.worktrees.checkouts import Known, registered, worktrees
-from magy_server.tools.worktrees.writing import Looking, Writing, pathspecs
+from magy_server.tools.worktrees import base_files
+from magy_server.tools.worktrees.base_files import Unsaved
+from magy_server.tools.worktrees.checkouts import registered, worktrees
+from magy_server.tools.worktrees.writing import Looking, Stays, Writing
 
-Unsaved = Callable[[Sequence[str]], Awaitable[Sequence[str]]]
-"""(paths) -> those whose text in an editor differs from the disk."""
 AGAIN = 3
 """A base branch that others move meanwhile is merged into so often."""
-
-
-class Stays(ToolError):
-    """The work cannot land by itself; the branch and what is in the worktree stay as they are."""
 
 
 class Unmerged(Stays):
@@ -119,7 +114,8 @@ async def merged(git: Writing, tree: Worktree, tip: str, title: str, unsaved: Un
         )
         names = await git.changed(base, commit)
         await git.check_plain(names, git.repository.top)
-        if await _moved(git, tree, base, commit, names, unsaved):
+        # not left half-way when the process ends meanwhile
+        if await to_end(_moved(git, tree, base, commit, names, unsaved)):
             return Merged(tip, commit, len(names))
     raise Stays(f"others move the branch {tree.base} all the time")
 
@@ -166,80 +162,17 @@ async def _moved(
     it, and nothing was changed."""
     there = next((one for one in await worktrees(git) if one.branch == tree.base), None)
     if there is not None:
-        await _check_clean(git, there, old, new, names, unsaved)
-        await git.run("update-index", "-q", "--refresh", at=there.path)
-        await _files(git, there, old, new)
+        if theirs := await base_files.changed_there(git, there, old, new, names, unsaved):
+            has = "has" if len(theirs) == 1 else "have"
+            why = f"{listed(theirs)} in {there.path} {has} changes that are not committed"
+            raise Unmerged(why, old, await git.get("rev-parse", f"{new}^2"))
+        await base_files.replace(git, there, old, new)
     said = f"magy: merge {tree.branch}"
     ran = await git.run("update-ref", "-m", said, f"refs/heads/{tree.base}", new, old)
     if ran.code == 0:
         return True
     if there is not None:
-        await _files(git, there, new, old)
+        await base_files.replace(git, there, new, old)
     if await git.tip(tree.base) == old:
         raise Stays(f"git update-ref: {explain(ran.err)}")
     return False
-
-
-async def _files(git: Writing, there: Known, old: str, new: str) -> None:
-    """Makes files and index as a checkout would. What has not changed between the two commits stays
-    as the person has it, staged or not. Again, it finds that done. Raises Stays; nothing was
-    changed then."""
-    ran = await git.run("read-tree", "-m", "-u", "-n", old, new, at=there.path)
-    if ran.code == 0:
-        ran = await git.run("read-tree", "-m", "-u", old, new, at=there.path)
-        if ran.code != 0:
-            await _files_back(git, there, old, new)
-    if ran.code != 0:
-        raise Stays(f"the files in {there.path} cannot be updated: {explain(ran.err)}")
-
-
-async def _files_back(git: Writing, there: Known, old: str, new: str) -> None:
-    """It broke off in the middle (a full disk, say), and the index is as before: so are the files
-    again. None of them was the person's."""
-    names = await git.changed(old, new)
-    out = await git.look("ls-tree", "-r", "-z", "--name-only", "--full-tree", old)
-    before = set(answer("ls-tree", out).split(b"\0"))
-    for name in names:
-        if name not in before:
-            with suppress(OSError):
-                os.remove(os.path.join(os.fsencode(there.path), name))
-    for few in chunks([name for name in names if name in before]):
-        await git.run("checkout-index", "-q", "-f", "--", *map(os.fsdecode, few), at=there.path)
-
-
-async def _check_clean(
-    git: Writing, there: Known, old: str, new: str, names: Sequence[bytes], unsaved: Unsaved
-) -> None:
-    """Raises Unmerged if the person has changed files that the merge changes, or has others in
-    their place."""
-    own = await git.get("rev-parse", "--absolute-git-dir", at=there.path)
-    if os.path.lexists(os.path.join(own, "index.lock")):
-        raise Stays(f"another git is using {there.path}, or was killed ({own}/index.lock exists)")
-    theirs: list[bytes] = []
-    for few in chunks(names):
-        ran = await git.look(
-            "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all",
-            "--ignored=matching", "--", *pathspecs(few), at=there.path,
-        )  # fmt: skip
-        found = [record[3:] for record in answer("status", ran).split(b"\0") if record]
-        theirs += [name for name in found if not await _is_new(git, there, new, name)]
-    paths = {os.path.join(there.path, os.fsdecode(name)): name for name in names}
-    theirs += [paths[path] for path in await unsaved(list(paths))]
-    if theirs:
-        theirs = list(dict.fromkeys(theirs))
-        has = "has" if len(theirs) == 1 else "have"
-        raise Unmerged(
-            f"{listed(theirs)} in {there.path} {has} changes that are not committed",
-            old,
-            await git.get("rev-parse", f"{new}^2"),
-        )
-
-
-async def _is_new(git: Writing, there: Known, commit: str, name: bytes) -> bool:
-    """Whether index and file are as in the commit: an earlier try has come so far."""
-    word = f":(literal,top){os.fsdecode(name)}"
-    index = await git.look("diff", "--cached", "--quiet", commit, "--", word, at=there.path)
-    file = await git.look("diff", "--quiet", "--", word, at=there.path)
-    tracked = await git.look("ls-files", "--error-unmatch", "--", word, at=there.path)
-    gone = not os.path.lexists(os.path.join(os.fsencode(there.path), name))
-    return index.code == 0 and file.code == 0 and (tracked.code == 0 or gone)

@@ -10,8 +10,7 @@ from magy_server.core.values import Worktree
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
 from magy_server.tools.git.program import explain
-from magy_server.tools.worktrees.landing import Stays
-from magy_server.tools.worktrees.writing import Writing
+from magy_server.tools.worktrees.writing import Stays, Writing
 
 _SHORT = regex(r"(?:[^@/]+@)?([^:/]+):(.+)")
 """host:path, as ssh has it."""

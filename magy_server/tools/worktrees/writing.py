@@ -26,6 +26,10 @@ NOBODY = ("-c", "user.name=Magy", "-c", "user.email=magy@localhost")
 """Who makes a commit where the person has not told git who they are."""
 
 
+class Stays(ToolError):
+    """The work cannot land by itself; the branch and what is in the worktree stay as they are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Looking:
     """The repository around a workspace root, for looking."""

@@ -417,6 +417,8 @@ export interface ChildSpawnParams {
   limits?: ChildCaps;
   /** Absolute path in the parent's workspace; null: the parent's */
   cwd?: string | null;
+  /** It works on a git branch of its own, in a worktree; what becomes of that, its agent's file says */
+  worktree?: boolean;
 }
 
 export interface ChildSpawned {
