@@ -127,12 +127,17 @@ class Hooks:
     async def _run(self, hook: Hook, state: State, input: Mapping[str, Any]) -> Outcome:
         from magy_server.hooks.running import run
 
-        cwd = state.opened.cwd if state.opened else state.place
-        environment = self._environment(cwd, state.id, MARK) | {"MAGY_PROJECT_DIR": state.place}
+        place, cwd = state.place, state.opened.cwd if state.opened else state.place
+        if (
+            state.opened
+            and state.opened.worktree
+            and not await asyncio.to_thread(os.path.isdir, cwd)
+        ):
+            place = cwd = state.root or place  # before the first turn, and after the last
+        environment = self._environment(cwd, state.id, MARK) | {"MAGY_PROJECT_DIR": place}
         if hook.foreign:
-            environment["CLAUDE_PROJECT_DIR"] = state.place
-        told = hook.told(input)
-        return await run(hook, told, cwd, environment, state.place, self._sandbox)
+            environment["CLAUDE_PROJECT_DIR"] = place
+        return await run(hook, hook.told(input), cwd, environment, place, self._sandbox)
 
 
 def _about(state: State, event: HookEvent) -> dict[str, Any]:

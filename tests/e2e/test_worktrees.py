@@ -336,3 +336,28 @@ async def test_two_servers_on_one_store(project: Path, state: Path) -> None:
     assert len([name for name in files if name[1:2] == "-"]) == 6
     assert not worktrees(project) and not (project / ".worktrees").exists()
     assert persons(project) == before
+
+
+async def test_hooks_run_where_there_is_something(project: Path, state: Path) -> None:
+    """Before the worktree is made, and after it was removed, that is the workspace root."""
+    agent(state)
+    told = state.parent / "told"
+    hooks = [
+        f'[[hook]]\nevent = "{event}"\ncommand = "echo {event} $PWD >> {told}"\n'
+        for event in ("SessionStart", "PostToolUse", "SubagentStop")
+    ]
+    (state / "magy.toml").write_text("\n".join(hooks))
+    work = script(
+        "prompt: do it\n" + call("write_file", path="made.txt", content="made\n"),
+        "---\n" + call("bash", command=f"until grep -q PostToolUse.*trees/ {told}; do :; done"),
+        "---\ntext: Did it.\n",
+    )
+    async with person(project, state, delegating(work)) as one:
+        await bypass(one)
+        await one.turn("start")
+        await until(lambda: "SubagentStop" in told.read_text())
+    lines = told.read_text().splitlines()
+    assert [line for line in lines if line.startswith(("Sub", "Sess"))] == [
+        f"SessionStart {project}", f"SessionStart {project}", f"SubagentStop {project}",
+    ]  # fmt: skip
+    assert any(line.startswith(f"PostToolUse {project}/.worktrees/") for line in lines)

@@ -15,6 +15,8 @@ import pytest
 
 from magy_server.core.errors import ToolError
 from magy_server.core.values import WorktreeSettings
+from magy_server.projects import Projects
+from magy_server.store.memory import MemoryStore
 from magy_server.tools.git.program import Ran
 from magy_server.tools.shell.processes import Processes
 from magy_server.tools.worktrees import checkouts, ends, landing, records
@@ -672,3 +674,16 @@ def test_a_directory_that_is_no_worktree_belongs_to_no_project(tmp_path: Path) -
     (tmp_path / ".git").write_text("gitdir: nowhere\n")
     assert records.project_of(str(tmp_path / "sub")) == ""
     assert os.path.isdir(tmp_path)
+
+
+async def test_what_holds_in_the_project_holds_in_its_worktrees(root: Path) -> None:
+    """Whatever Magy's files in the worktree say."""
+    (root / "magy.toml").write_text('[sandbox]\nlevel = "isolated"\n')
+    projects = Projects({}, MemoryStore())
+    projects.add(str(root), None)
+    agent = Agent(root)
+    place = await agent.begin()
+    (place / "magy.toml").write_text('[sandbox]\nlevel = "none"\n')
+    assert projects.settings(str(place)).sandbox.level == "isolated"
+    assert projects.of(str(place)) is projects.of(str(root))
+    assert projects.of(str(root / "elsewhere")) is not projects.of(str(root))
