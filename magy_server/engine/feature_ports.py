@@ -160,9 +160,11 @@ class NoRestores(Restores):
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """How a turn ends, with what became of its worktree: `message` and `changes` of `Ended`."""
+    """How a turn ends, with what became of its worktree: `message` and `changes` of `Ended`, and a
+    note that the agent, its parent and people read."""
 
     message: str
+    note: str = ""
     changes: tuple[FileChange, ...] = ()
     blobs: Mapping[Hash, bytes] = field(default_factory=dict)
 

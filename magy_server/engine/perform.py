@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from os.path import relpath
 
+from magy_server.core.agents.reports import landing
 from magy_server.core.errors import ProposedElsewhere, ToolError
 from magy_server.core.events import (
     NOBODY,
@@ -272,6 +273,8 @@ class Performer:
                 partial = partials.get(("output", call.call.id))
                 said = partial.since(0) if partial else ""
                 events.append(closed(call, said, over=step.stop == "end_turn"))
+            if landed.note:
+                events.append(Noted(id=landing(now.turn.id), text=landed.note))
             events.append(Ended(
                 turn=now.turn.id, stop=step.stop, message=landed.message, changes=landed.changes
             ))  # fmt: skip
@@ -280,7 +283,7 @@ class Performer:
         try:
             await self._session.append(decide)
         except ProposedElsewhere as error:  # an earlier child's work waits for the person
-            landed = Landed(f"{landed.message}\n{error.message}")
+            landed = Landed(landed.message, f"{landed.note}\n{error.message}")
             await self._session.append(decide)
         for call in late:
             self._session.later(self._made_late(before, call))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from magy_server.core.agents.child import LIVE
 from magy_server.core.agents.reports import last_words
@@ -47,12 +48,12 @@ class Landing:
         self._record = _record(state)
 
     async def landed(self, stop: Stop, message: str) -> Landed:
-        """Whatever goes wrong is said in the message."""
+        """Whatever goes wrong is said."""
         record = self._record
         try:
             if stop == "end_turn" and (busy := await self._at_work()):
                 said = f"Not landed yet: {busy} still works in {record.worktree.path}."
-                return Landed(_together(message, said))
+                return Landed(message, said)
             async with writing(record.root, self._env) as git:
                 if stop != "end_turn":
                     return Landed(_together(message, await ends.failed(git, record)))
@@ -60,17 +61,18 @@ class Landing:
         except (ToolError, OSError) as error:
             said = error.message if isinstance(error, ToolError) else str(error)
             LOG.warning("the worktree of %s: %s", self._state.stream, said)
-            return Landed(_together(message, f"Its worktree stays as it is: {said}"))
+            said = f"Its worktree stays as it is: {said}"
+            return Landed(message, said) if stop == "end_turn" else Landed(_together(message, said))
 
     async def _succeeded(self, git: Writing, message: str) -> Landed:
         title = self._state.options.get("title", "") or self._record.name
         request = Request(title, last_words(self._state), self._forge)
         proposes = await landing_mode(self._world, self._state) == "propose"
         settled = await ends.succeeded(git, self._record, request, self._unsaved, proposes=proposes)
-        said = _together(message, settled.text)
         if settled.unmerged is None:
-            return Landed(said)
-        return await self._for_review(git, settled.unmerged, said)
+            return Landed(message, settled.text)
+        review = await self._for_review(git, settled.unmerged)
+        return replace(review, message=message, note=_together(settled.text, review.note))
 
     async def _at_work(self) -> str:
         """A session below that may work in the same worktree; "": there is none."""
@@ -92,16 +94,16 @@ class Landing:
 
     # --- what a person decides --------------------------------------------------------------------
 
-    async def _for_review(self, git: Writing, error: Unmerged, said: str) -> Landed:
+    async def _for_review(self, git: Writing, error: Unmerged) -> Landed:
         """The work as changes that are proposed to the person's files: hunk by hunk they decide."""
         there = await checkouts.worktrees(git)
         own = next((one for one in there if one.path == git.repository.top), None)
         if own is None or own.branch != self._record.worktree.base:
-            return Landed(said)
+            return Landed("")
         try:
             wanted = await wanted_files(git, error.base, error.tip)
         except ToolError as problem:
-            return Landed(_together(said, f"There is nothing to review: {problem.message}"))
+            return Landed("", f"There is nothing to review: {problem.message}")
         changes: list[FileChange] = []
         blobs: dict[Hash, bytes] = {}
         left = list(wanted.left)
@@ -111,13 +113,13 @@ class Landing:
                 left.append(one.name)
             elif change.before != change.after:
                 changes.append(change)
-        if changes:
-            files = "1 file" if len(changes) == 1 else f"{len(changes)} files"
-            said = _together(said, f"Its changes of {files} are proposed for review instead.")
-        if left:
-            names = ", ".join(map(os.fsdecode, left))
-            said = _together(said, f"Only in the branch: {names}.")
-        return Landed(said, tuple(changes), blobs)
+        files = "1 file" if len(changes) == 1 else f"{len(changes)} files"
+        names = ", ".join(map(os.fsdecode, left))
+        note = _together(
+            f"Its changes of {files} are proposed for review instead." if changes else "",
+            f"Only in the branch: {names}." if left else "",
+        )
+        return Landed("", note, tuple(changes), blobs)
 
     async def _proposed(
         self, git: Writing, one: Wanted, blobs: dict[Hash, bytes]

@@ -11,8 +11,8 @@ from tests.tools.repositories import git
 
 from .harness import Person, person
 from .test_api_tools import Api
-from .test_child_tools import bypass, call, script, spawn, until
-from .test_graphs import graph, task
+from .test_child_tools import bypass, call, children, script, spawn, until
+from .test_graphs import graph, task, told
 
 LINES = "one\ntwo\nthree\nfour\nfive\n"
 
@@ -214,6 +214,9 @@ async def test_a_task_that_comes_later_is_done_on_what_was_merged(
         await bypass(one)
         await one.turn("start")
         assert "Did more.\n\nMerged into main as " in one.said()
+        (child,) = await children(one, includeClosed=True)
+        assert "Told the agent" in (log := await told(one, child["sessionId"]))
+        assert log.count("Merged into main as ") >= 2, "both turns say so"
     assert (project / "made.txt").read_text() == "made again\n"
     assert git(project, "rev-list", "--merges", "--count", "main") == "2\n"
     assert not worktrees(project) and not (project / ".worktrees").exists()
@@ -341,22 +344,22 @@ async def test_two_servers_on_one_store(project: Path, state: Path) -> None:
 async def test_hooks_run_where_there_is_something(project: Path, state: Path) -> None:
     """Before the worktree is made, and after it was removed, that is the workspace root."""
     agent(state)
-    told = state.parent / "told"
+    heard = state.parent / "heard"
     hooks = [
-        f'[[hook]]\nevent = "{event}"\ncommand = "echo {event} $PWD >> {told}"\n'
+        f'[[hook]]\nevent = "{event}"\ncommand = "echo {event} $PWD >> {heard}"\n'
         for event in ("SessionStart", "PostToolUse", "SubagentStop")
     ]
     (state / "magy.toml").write_text("\n".join(hooks))
     work = script(
         "prompt: do it\n" + call("write_file", path="made.txt", content="made\n"),
-        "---\n" + call("bash", command=f"until grep -q PostToolUse.*trees/ {told}; do :; done"),
+        "---\n" + call("bash", command=f"until grep -q PostToolUse.*trees/ {heard}; do :; done"),
         "---\ntext: Did it.\n",
     )
     async with person(project, state, delegating(work)) as one:
         await bypass(one)
         await one.turn("start")
-        await until(lambda: "SubagentStop" in told.read_text())
-    lines = told.read_text().splitlines()
+        await until(lambda: "SubagentStop" in heard.read_text())
+    lines = heard.read_text().splitlines()
     assert [line for line in lines if line.startswith(("Sub", "Sess"))] == [
         f"SessionStart {project}", f"SessionStart {project}", f"SubagentStop {project}",
     ]  # fmt: skip

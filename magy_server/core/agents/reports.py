@@ -5,6 +5,7 @@ from __future__ import annotations
 from magy_server.core.agents.child import report
 from magy_server.core.agents.mail import Mailed, TextPayload, ulid
 from magy_server.core.events import Ended, Prompted, Replied
+from magy_server.core.reviews.review_events import Noted
 from magy_server.core.state.spending import INHERITED
 from magy_server.core.state.state import State
 
@@ -41,13 +42,24 @@ def _text(state: State, ended: Ended, child: str) -> str:
     said, note = last_words(state), ended.message
     if not said and not note:
         note = f"(the turn ended before anything was said: {ended.stop})"
-    text = "\n\n".join(filter(None, (said, note)))
+    text = "\n\n".join(filter(None, (said, note, _landed(state))))
     if len(text) <= MOST:
         return text
     return (
         f"{text[:MOST]}\n[These are the first {MOST} of {len(text)} characters; the whole is the "
         f"last reply in session {child}. Ask that agent for what is missing.]"
     )
+
+
+def landing(turn: str) -> str:
+    """Returns the id of the note that says what became of the worktree of a turn."""
+    return f"landed/{turn}"
+
+
+def _landed(state: State) -> str:
+    id = landing(state.turn.id) if state.turn else ""
+    notes = (one for one in reversed(state.conversation.items) if isinstance(one, Noted))
+    return next((note.text for note in notes if note.id == id), "")
 
 
 def last_words(state: State) -> str:
