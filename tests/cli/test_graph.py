@@ -215,6 +215,7 @@ def test_a_picture_is_drawn_for_graphviz_for_markdown_and_in_the_export(
         ("tasks: []\ngo_on: x", "unknown key 'go_on'; a graph has tasks, shape, rounds"),
         ("tasks:\n  - &a {id: a, prompt: x}\n  - *a", "`*` begins an alias"),
         ("tasks:\n  - {id: a, prompt: x}\nshape: ring", "shape"),
+        ("tasks:\n  - {id: a, prompt: !!binary aGk=}", "`!!binary`). Put quotes around it."),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_file_is_said_before_there_is_a_session(

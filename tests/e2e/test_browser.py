@@ -129,6 +129,30 @@ async def test_a_page_reaches_neither_this_machine_nor_another_page_unasked(
         assert "127.0.0.1:1" in said["c7"] and "Traceback" not in said["c7"]
 
 
+async def test_a_page_that_opens_windows_or_makes_a_long_address_of_its_own_is_shown(
+    root: Path, state: Path
+) -> None:
+    allowed: dict[str, Any] = {"permission": {"browser": "allow"}, **ROOTLESS}
+    async with WebServer() as web, at_work(root, state, **allowed) as (one, server):
+        shop(web, [])
+        other = web.url("/other")
+        opens = f"<p>Here</p><script>window.open('{other}')</script>"
+        web.page("/opens", f"{opens}<a href='{other}' target=_blank>More</a>")
+        web.page("/long", "<p>Long</p><script>history.pushState(0, '', '/' + 'x'.repeat(1e6))"
+                 "</script>")  # fmt: skip
+        click = [{"do": "click", "target": "More"}]
+        server.reply(
+            made("browser", 1, url=web.url("/opens"), steps=click),
+            made("browser", 2, url=web.url("/long")),
+        )
+        server.reply(text("Over."))
+        await answered(one)
+        said = results(server)
+        assert "Here" in said["c1"] and said["c1"].count(f"wanted to go to {other}") == 2
+        assert "Long" in said["c2"] and len(said["c2"]) < 10_000
+        assert all(request.path != "/other" for request in web.requests)
+
+
 async def test_where_there_is_no_browser_that_is_said(
     root: Path, state: Path, tmp_path: Path
 ) -> None:

@@ -139,6 +139,13 @@ def read(path: str) -> Mapping[str, Any]:
         raise InvalidRequest(f"{where}: expected `tasks:` and a list of tasks below it.")
     if unknown := [str(key) for key in found if key not in KEYS]:
         raise InvalidRequest(f"{where}: unknown key {unknown[0]!r}; a graph has {', '.join(KEYS)}.")
+    try:
+        json.dumps(found)
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidRequest(
+            f"{where}: a value here is neither text nor number, true, false, list or mapping (a "
+            "date, perhaps, or `!!binary`). Put quotes around it."
+        ) from None
     return found
 
 

@@ -20,6 +20,7 @@ from magy_server.core.text.sanitizing import shortened
 from magy_server.dataclass import dataclass
 from magy_server.proxy import Proxy
 from magy_server.tasks import to_end
+from magy_server.tools.web.urls import LONGEST as LONGEST_URL
 from magy_server.tools.web.urls import Target
 
 if TYPE_CHECKING:
@@ -150,9 +151,10 @@ async def _on_page(visit: Visit, browser: Browser) -> Visited:
     away: list[str] = []
 
     async def judge(route: Route, request: Request) -> None:
-        """The page stays where it was allowed to be."""
-        own = request.is_navigation_request() and request.frame == page.main_frame
-        if own and not _is_at(visit.at, request.url):
+        """The page stays where it was allowed to be, and no other window opens."""
+        window = request.is_navigation_request() and _is_window(page, request)
+        own = request.is_navigation_request() and not window and request.frame == page.main_frame
+        if window or (own and not _is_at(visit.at, request.url)):
             away.append(request.url)
             await route.fulfill(status=204)  # No Content: what is shown stays
         else:
@@ -171,7 +173,19 @@ async def _on_page(visit: Visit, browser: Browser) -> Visited:
     if answer is not None and answer.status >= 400:
         notes.append(f"the server answered {answer.status}")
     content = await _content(page, visit.show)
-    return Visited(page.url, shortened(await page.title(), 200), content, tuple(notes))
+    title = shortened(await page.title(), 200)
+    _check_place(visit, page)  # it may have gone elsewhere meanwhile
+    return Visited(shortened(page.url, LONGEST_URL), title, content, tuple(notes))
+
+
+def _is_window(page: Page, request: Request) -> bool:
+    """Whether this request, which navigates, is for another window than that of the page."""
+    from playwright.async_api import Error
+
+    try:
+        return request.frame.page != page
+    except Error:  # a window that is not there yet has no frame
+        return True
 
 
 def _is_at(at: Target, url: str) -> bool:
