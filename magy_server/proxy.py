@@ -22,6 +22,11 @@ _HEAD = 1 << 16
 _PATIENCE = 30.0
 _CHUNK = 1 << 16
 _MOST_TOLD = 20
+IP = ipaddress.IPv4Address | ipaddress.IPv6Address
+_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
+"""A gateway (NAT64) leads these to the IPv4 address at their end."""
+_SITE = ipaddress.IPv6Network("fec0::/10")
+"""Private addresses, which Python does not count as such."""
 _DROPPED = (b"proxy-", b"connection:", b"keep-alive:")
 
 
@@ -145,13 +150,22 @@ def _may_be(address: str, host: str, *, exact: bool) -> bool:
     """Whether a listed host may have this address. One that is listed by its own name may be in a
     private network, and only what says so by itself on this machine."""
     ip = ipaddress.ip_address(address.partition("%")[0])
-    ip = getattr(ip, "ipv4_mapped", None) or ip
-    if ip.is_global and not ip.is_multicast:
+    ip = _inner(ip)
+    if ip.is_global and not ip.is_multicast and ip not in _SITE:
         return True
     if not exact:
         return False
     here = ip.is_loopback or ip.is_link_local or ip.is_unspecified
     return not here or host in ("localhost", str(ip))
+
+
+def _inner(ip: IP) -> IP:
+    """Returns the IPv4 address to which an IPv6 address leads, through a gateway or as it is."""
+    if isinstance(ip, ipaddress.IPv4Address):
+        return ip
+    if ip in _TRANSLATED:
+        return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+    return ip.ipv4_mapped or ip.sixtofour or ip
 
 
 def _asked(head: bytes) -> tuple[str, int, bytes]:

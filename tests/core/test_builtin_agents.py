@@ -103,8 +103,13 @@ BUILD_ALLOWS = {
     "agent": ["wait", "list", "close"],
 }  # fmt: skip
 BUILD_ASKS = {
-    "read": [".git/config"],
-    "edit": [".env.example"],
+    "read": [".git/config", ".git/modules/lib/config", ".git/config.worktree",
+             ".git/worktrees/x/config.worktree"],
+    # Editors and shells run what stands there, without a word.
+    "edit": [".env.example", ".vscode/settings.json", "sub/.VSCode/tasks.json", "a.code-workspace",
+             ".idea/workspace.xml", ".dir-locals.el", ".dir-locals-2.el", ".exrc", ".nvim.lua",
+             ".bashrc", ".zshenv", ".gitconfig"],
+    "write": [".vscode/launch.json"],
     "net": ["https://example.org/", "search words"],
     "agent": ["spawn explore", "send general"],
     "bash": [
@@ -140,6 +145,7 @@ BUILD_ASKS = {
         "sed --in-place p a", "sed -nf a b", "sed -n p -f a", "sed -n p -e 'w b' a",
         "hostname evil",
         "command rm a.py", "nice rm a.py", "git status; rm a.py", "git status\nrm a.py",
+        "echo x > .vscode/settings.json",
     ],
 }  # fmt: skip
 REDIRECTED = ["echo hi > a.py", "ls > a.py"]

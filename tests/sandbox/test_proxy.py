@@ -54,6 +54,12 @@ def test_what_an_entry_covers(entry: str, host: str, port: int, covered: bool) -
         ("::ffff:127.0.0.1", "example.org", True, False),
         ("fe80::1%eth0", "example.org", True, False),
         ("224.0.0.1", "a.example", False, False),
+        ("64:ff9b::7f00:1", "example.org", True, False),
+        ("64:ff9b::a00:7", "a.example", False, False),
+        ("64:ff9b::5db8:d822", "a.example", False, True),
+        ("2002:7f00:1::", "example.org", True, False),
+        ("2002:a00:7::1", "a.example", False, False),
+        ("fec0::1", "a.example", False, False),
     ],
 )
 def test_where_a_listed_name_may_lead(address: str, host: str, exact: bool, may: bool) -> None:
