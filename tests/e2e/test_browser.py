@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -179,3 +180,24 @@ async def test_root_has_to_say_that_there_is_no_sandbox(root: Path, state: Path)
         await answered(one)
         assert "tools.browser_sandbox = false" in results(server)["c1"]
         assert not web.requests
+
+
+async def test_a_page_at_an_ipv6_address_is_opened(root: Path, state: Path) -> None:
+    allowed: dict[str, Any] = {"permission": {"browser": "allow"}, **ROOTLESS}
+
+    async def hello(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n"
+        writer.write(head + b"Hello")
+        writer.close()
+
+    try:
+        six = await asyncio.start_server(hello, "::1", 0)
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    async with six, at_work(root, state, **allowed) as (one, server):
+        port = six.sockets[0].getsockname()[1]
+        server.reply(made("browser", 1, url=f"http://[::1]:{port}/"))
+        server.reply(text("Over."))
+        await answered(one)
+        assert "Hello" in results(server)["c1"]

@@ -119,7 +119,9 @@ async def visited(visit: Visit) -> Visited:
 
 async def _proxied(visit: Visit, closing: AsyncExitStack) -> int:
     """The port of a proxy that reaches the internet, and the page itself."""
-    own = [f"{visit.at.host}:{visit.at.port}"] if visit.private else []
+    host = visit.at.host.strip("[]")
+    name = f"[{host}]" if ":" in host else host
+    own = [f"{name}:{visit.at.port}"] if visit.private else []
     proxy = Proxy([*own, "*", f"*:{visit.at.port}"])
     listening = socket.create_server(("127.0.0.1", 0))
     await proxy.serve(listening)
