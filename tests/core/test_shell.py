@@ -79,6 +79,9 @@ PLAIN = [
     ("sort -o a b", ["sort -o a b", "sort -o"]),
     ("timeout 5 grep -rn x .", ["timeout 5 grep -rn x .", "grep -rn x .", "grep -r"]),
     ("git log -p", ["git log -p", "git diff"]),
+    ("git log --pretty=%h", ["git log --pretty=%h"]),
+    ("git log --pretty=%GG", ["git log --pretty=%GG", "git diff"]),
+    ("git log --format=%h%-GK", ["git log --format=%h%-GK", "git diff"]),
     ("echo 'if' if", ["echo 'if' 'if'"]),
 ]  # fmt: skip
 

@@ -48,7 +48,8 @@ _GIT_RUNS: Mapping[str, str] = {
 }
 
 _LISTS = regex(
-    r"-\d+|-[nEiFz]|-n\d+|-s|-M|-C|--(?:oneline|graph|all|reverse|follow|merges|no-[a-z-]+|topo-order"
+    r"(?!--(?:format|pretty)=.*%[-+ ]?G)"
+    r"(?:-\d+|-[nEiFz]|-n\d+|-s|-M|-C|--(?:oneline|graph|all|reverse|follow|merges|no-[a-z-]+|topo-order"
     r"|date-order|author-date-order|first-parent|ancestry-path|left-right|left-only|right-only"
     r"|boundary|cherry|cherry-mark|cherry-pick|full-history|simplify-[a-z-]+|dense|sparse|source"
     r"|stat|shortstat|numstat|name-only|name-status|summary|dirstat|compact-summary|raw"
@@ -57,11 +58,11 @@ _LISTS = regex(
     r"|find-renames|find-copies|relative|color|pretty|abbrev|log-size|clear-decorations)"
     r"|--(?:stat|dirstat|branches|tags|remotes|exclude|glob|author|committer|grep|since|after|until"
     r"|before|max-count|skip|format|pretty|date|abbrev|decorate|decorate-refs|min-parents"
-    r"|max-parents|diff-filter|find-renames|relative|color|notes|encoding)(?:=.*)?",
+    r"|max-parents|diff-filter|find-renames|relative|color|notes|encoding)(?:=.*)?)",
     re.DOTALL,
 )
 """Options of `git log` that list commits and names. The others may show what is in files; -S and -G
-tell whether something is."""
+tell whether something is, and `%G?` and its like run gpg, as --show-signature does."""
 
 
 def program(name: str) -> str:
