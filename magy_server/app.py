@@ -57,6 +57,7 @@ from magy_server.team.budget import Purse
 from magy_server.team.children import Children
 from magy_server.team.delivery import report
 from magy_server.team.mailing import Mailing
+from magy_server.team.reputations import Reputations
 from magy_server.team.slots import LimitedSlots
 from magy_server.team.supervision import Supervisor
 from magy_server.team.worktrees import Worktrees
@@ -154,15 +155,17 @@ async def _running(
     supervisor = Supervisor(world, sessions)
     titles = Titles(sessions, world, purse)
     sessions.companions += [partial(report, sessions), reviews.along]
-    for listener in (titles, purse, supervisor):
+    reputations = Reputations(world)
+    for listener in (titles, purse, supervisor, reputations):
         sessions.news.appended.add(listener)
-    team = partial(TeamAccess, world, sessions, children, mailing)
+    team = partial(TeamAccess, world, sessions, children, mailing, reputations)
     features = Features(reviews, checkpoints, purse, supervisor, hooks, worktrees, team)
     async with AsyncExitStack() as closing:
         await closing.enter_async_context(Runner(world, sessions, features))
         closing.push_async_callback(children.settle)
         closing.push_async_callback(checkpoints.settle)
         closing.push_async_callback(mailing.close)
+        closing.push_async_callback(reputations.close)
         await closing.enter_async_context(supervisor)
         closing.callback(reviews.close)
         closing.push_async_callback(titles.close)

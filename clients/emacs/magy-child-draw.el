@@ -162,7 +162,8 @@ Without SESSION it is that of the current transcript."
 
 (defconst magy-child-draw--calls
   '(("wait_agent" . magy-child-draw--wait) ("send_agent_message" . magy-child-draw--send)
-    ("list_agents" . magy-child-draw--list) ("close_agent" . magy-child-draw--close))
+    ("list_agents" . magy-child-draw--list) ("close_agent" . magy-child-draw--close)
+    ("rate_agent" . magy-child-draw--rate))
   "Tools about children, and the functions that say in short what a call wants.")
 
 (defun magy-child-draw--who (id)
@@ -195,6 +196,11 @@ Without SESSION it is that of the current transcript."
   "Say which child a call with INPUT closes, and how."
   (format "%s %s" (if (equal "cancel" (plist-get input :mode)) "cancel" "close")
           (magy-child-draw--who (plist-get input :job_id))))
+
+(defun magy-child-draw--rate (input)
+  "Say which child a call with INPUT rates, and how good it is at what."
+  (format "rate %s for %s: %s" (magy-child-draw--who (plist-get input :job_id))
+          (magy-child-draw--short (plist-get input :capability)) (plist-get input :score)))
 
 (defun magy-child-draw--call (item what)
   "Draw ITEM, a call about children, in a line; WHAT says what it wants."

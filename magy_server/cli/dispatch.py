@@ -113,6 +113,10 @@ def _verb(command: str, verb: str | None) -> Verb:
             from magy_server.cli.commands import agent_list
 
             return agent_list.listed
+        case "agents", "ratings":
+            from magy_server.cli.commands import agent_list
+
+            return agent_list.ratings
         case "sessions", "show" | "export":
             from magy_server.cli.commands import transcripts
 

@@ -233,6 +233,9 @@ def _agents(commands: Commands) -> None:
     listed.add_argument(
         "session", nargs="?", metavar="ID", help="only the agents below this session"
     )
+    ratings = silent(verbs, "ratings", "show how good agents have been, and at what")
+    ratings.add_argument("agent", nargs="?", metavar="AGENT", help="only this agent")
+    flag(ratings, "--json", help="print one JSON object")
     spawn, send = _spawning(verbs), _sending(verbs)
     for parser in (spawn, send):
         parser.add_argument("--key", metavar="KEY", help="sending the same key again has no effect")

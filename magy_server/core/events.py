@@ -6,7 +6,8 @@ Deltas (text so far, tool output so far) are not here: they pass over the bus an
 Streams are named `session/<id>` (a session's log), `project/<hash>` (what belongs to a workspace
 root and no single session: remembered permissions, trust), `edit/<hash>` (edits below a root that
 no agent made: `Started` and `Finished` of each), `review/...` or `proposal/...` (what agents did to
-a file, see `review_events.py`), `completion/<day>` (what inline completion took on that day).
+a file, see `review_events.py`), `completion/<day>` (what inline completion took on that day),
+`reputation/<agent>` (how good its work was, see `reputation.py`).
 Large payloads are blobs, named by the SHA-256 of their bytes in lower-case hex; an event carries
 the hash.
 """
@@ -17,7 +18,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from magy_server.core.agents.mail import Closed, Mailed
+from magy_server.core.agents.mail import Closed, Mailed, Rated
 from magy_server.core.agents.tree import Stream
 from magy_server.core.reviews.review_events import Noted, Restored, Restoring, Reviewed
 from magy_server.core.values import (
@@ -397,7 +398,7 @@ Event = Annotated[
     Opened | Configured | Briefed | Prompted | Requeued | Admitted | Replied | Judged | Asked
     | Answered | Granted | Mailed | Closed | Withdrawn | Trusted | Started | Finished | Exited
     | Planned | Consulted | CompactAsked | Compacted | CancelAsked | Resumed | Ended | Noted
-    | Restored | Restoring | Reviewed | Suggested | SkillRead | Moved,
+    | Restored | Restoring | Reviewed | Suggested | SkillRead | Moved | Rated,
     Field(discriminator="type"),
 ]  # fmt: skip
 

@@ -26,7 +26,7 @@ from typing import (
     get_type_hints,
 )
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import ConfigDict, Field, ValidationError, create_model
 
 from magy_server.core.agents.child import ChildInfo, Spawn, Waited
 from magy_server.core.agents.mail import Status
@@ -129,6 +129,13 @@ class Team(Protocol):
     async def worktree(self, agent: str, *, wanted: bool) -> str:
         """Returns what a person is told of the git worktree that such a child would have; "": it
         works where its parent does."""
+
+    async def best(self, capability: str) -> str:
+        """Returns the agent that may be spawned and is best at something, as far as is known."""
+
+    async def rate(self, job: str, capability: str, score: float, reason: str) -> str:
+        """Rates the work of an agent that is below the session, or whose result it was given; 0 bad
+        to 1 good. Returns which agent that is."""
 
     async def named(self, job: str) -> ChildInfo: ...
 
@@ -309,7 +316,9 @@ class Tool:
         try:
             return self.shape.arguments(raw)
         except ValidationError as error:
-            raise ToolError(f"{self.name}: {_say(error, self.parameters)}") from None
+            from magy_server.core.prompting.parameters import wrong
+
+            raise ToolError(f"{self.name}: {wrong(error, self.parameters)}") from None
 
 
 async def no_facts(ctx: FactContext, **arguments: Any) -> Gathered:
@@ -420,7 +429,9 @@ class FunctionShape:
 
     def worked_out(self) -> Mapping[str, Any]:
         """Returns that schema, made of the function itself."""
-        return _schema(self.model)
+        from magy_server.core.prompting.parameters import schema_of  # shipped tools know theirs
+
+        return schema_of(self.model)
 
 
 def _shape_of(function: Callable[..., Any], schema: Mapping[str, Any] | None) -> FunctionShape:
@@ -449,52 +460,3 @@ def _arguments(function: Callable[..., Any]) -> type[Any]:
     config = ConfigDict(extra="forbid")
     model: type[Any] = create_model(function.__name__, __config__=config, **fields)
     return model
-
-
-def _schema(model: type[Any]) -> dict[str, Any]:
-    schema = TypeAdapter(model).json_schema()
-    shapes = schema.pop("$defs", {})
-    return _telling(schema, shapes)
-
-
-_UNTOLD = {
-    "title", "additionalProperties", "minLength", "maxLength", "minimum", "exclusiveMinimum",
-    "maxItems",
-}  # fmt: skip
-"""What a model would not do anyway, or learns from the answer."""
-
-
-def _telling(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns it without what tells a model nothing: names that pydantic made up, defaults that are
-    empty, that unknown keys are refused, the least and the longest of what is usually neither, and
-    null for what can be left out. What is named in `shapes` stands where it is used."""
-    if "$ref" in schema:
-        shape = shapes[schema["$ref"].rpartition("/")[2]]
-        own = {key: value for key, value in shape.items() if key != "description"}  # for readers
-        schema = {**own, **{key: value for key, value in schema.items() if key != "$ref"}}
-    branches = schema.get("anyOf", ())
-    optional = "default" in schema
-    some = [branch for branch in branches if not (optional and branch.get("type") == "null")]
-    if len(some) == 1:
-        rest = {key: value for key, value in schema.items() if key != "anyOf"}
-        return _telling({**some[0], **rest}, shapes)
-    found: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key == "properties":
-            found[key] = {name: _telling(one, shapes) for name, one in value.items()}
-        elif key == "anyOf":
-            found[key] = [_telling(one, shapes) for one in some]
-        elif isinstance(value, Mapping) and key in ("items", "additionalProperties"):
-            found[key] = _telling(value, shapes)
-        elif key not in _UNTOLD and (key != "default" or value):
-            found[key] = value
-    return found
-
-
-def _say(error: ValidationError, parameters: Mapping[str, Any]) -> str:
-    known = ", ".join(parameters.get("properties", {}))
-    parts = []
-    for item in error.errors(include_url=False, include_input=False)[:5]:
-        where = ".".join(str(step) for step in item["loc"]) or "arguments"
-        parts.append(f"{where}: {item['msg']}")
-    return f"wrong arguments ({'; '.join(parts)}). Parameters are: {known}."

@@ -34,7 +34,9 @@ def noted(
         text = _text(held, decision, own, cut, taken)
         if decision.verb in ("accept", "commit", "reject", "amend"):
             text += f" Still pending there: {_count(still)} of yours." if still else ""
-        found[session] = Noted(id=f"{decision.id}/{session}", text=text)
+        found[session] = Noted(
+            id=f"{decision.id}/{session}", text=text, verb=decision.verb, hunks=len(own)
+        )
     return found
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import ChildInfo, Spawn, Waited
-from magy_server.core.agents.mail import Status
+from magy_server.core.agents.mail import Mailed, Rated, Status
 from magy_server.core.errors import (
     InvalidConfig,
     InvalidRequest,
@@ -26,6 +26,7 @@ from magy_server.engine.session import Session
 from magy_server.engine.world import World
 from magy_server.team.children import Children
 from magy_server.team.mailing import Mailing
+from magy_server.team.reputations import OF_AGENTS, Reputations
 from magy_server.team.spawning import offered
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ PARENT = "parent"
 class TeamAccess:
     def __init__(
         self, world: World, sessions: Sessions, children: Children, mailing: Mailing,
-        session: Session,
+        reputations: Reputations, session: Session,
     ) -> None:  # fmt: skip
+        self._reputations = reputations
         self._session = session
         self._world = world
         self._sessions = sessions
@@ -77,6 +79,35 @@ class TeamAccess:
     async def worktree(self, agent: str, *, wanted: bool) -> str:
         with _for_the_model():
             return await self._children.worktree(self._session.state, agent, wanted=wanted)
+
+    async def best(self, capability: str) -> str:
+        with _for_the_model():
+            return await self._reputations.best(
+                self._session.state.root, list(self.offered()), capability
+            )
+
+    async def rate(self, job: str, capability: str, score: float, reason: str) -> str:
+        session, agent = await self._ratable(job)
+        rated = Rated(
+            agent=agent, capability=capability, score=score, weight=OF_AGENTS, session=session,
+            why="rating", by=self._id, reason=reason,
+        )  # fmt: skip
+        with _for_the_model():
+            await self._reputations.rated_by(rated)
+        return agent
+
+    async def _ratable(self, job: str) -> tuple[str, str]:
+        """Session and agent of who is below, or whose result this session was given."""
+        given = {
+            mail.sender: mail.agent
+            for mail in self._session.state.conversation.items
+            if isinstance(mail, Mailed) and not tree.is_below(self._id, mail.sender)
+        }
+        matches = [id for id in given if id == job or id.endswith(tree.SEPARATOR + job)]
+        if len(matches) == 1:
+            return matches[0], given[matches[0]]
+        found = await self.named(job)
+        return found.session, found.agent
 
     async def named(self, job: str) -> ChildInfo:
         """Returns the agent with this id, with this id below the session's own, or whose id ends in

@@ -20,7 +20,7 @@ OF_AN_EDITOR = {"editor", "emacs_eval"}
 """Keys of the tools that only an editor which announced them has."""
 DELEGATES = {
     "spawn_agent", "send_agent_message", "wait_agent", "list_agents", "close_agent", "run_graph",
-    "deliberate",
+    "deliberate", "rate_agent",
 }  # fmt: skip
 
 

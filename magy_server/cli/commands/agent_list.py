@@ -1,9 +1,12 @@
-"""`magy agents list` prints the children of sessions as trees; it reads the store alone."""
+"""`magy agents list` prints the children of sessions as trees, and `magy agents ratings` how good
+agents have been, and at what. They read the store alone."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from magy_server.api.sessions.pages import every
 from magy_server.cli import exit_codes, project_directory, session_ids
@@ -13,12 +16,16 @@ from magy_server.cli.screen.child_lines import line
 from magy_server.cli.screen.terminal import Screen, standard_output
 from magy_server.cli.screen.text import Span, record
 from magy_server.core import wire_values
-from magy_server.core.agents import tree
+from magy_server.core.agents import reputation, tree
 from magy_server.core.agents.child import ChildInfo
 from magy_server.core.agents.tree import SESSIONS, stream_of
 from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.summary import children, row
 from magy_server.core.text.sanitizing import one_line
+
+RATED = 500
+"""Agents of which ratings are printed."""
+ALL = "all it does"
 
 
 async def listed(options: argparse.Namespace, app: Composition) -> int:
@@ -66,3 +73,50 @@ def _lines(screen: Screen, heads: Sequence[StreamInfo], found: Sequence[ChildInf
             *words, end = line(child, screen.marks, tree.depth(info.id))
             spans += [*words, (end[0].rstrip("\n"), end[1]), (f"  {child.session}\n", "dim")]
     return spans or [("There are no child agents. `magy agents spawn` starts one.\n", "dim")]
+
+
+# --- ratings --------------------------------------------------------------------------------------
+
+
+async def ratings(options: argparse.Namespace, app: Composition) -> int:
+    asked, output = vars(options), standard_output()
+    async with app.store() as store:
+        page = await store.streams(reputation.STREAMS, limit=RATED)
+    now = time.time()
+    rows = [
+        row
+        for info in sorted(page.items, key=lambda info: info.stream)
+        for row in _rows(info.stream.removeprefix(reputation.STREAMS), info.summary, now)
+        if asked.get("agent") in (None, row["agent"])
+    ]
+    if asked.get("json"):
+        await output.write(record({"ratings": rows}))
+    else:
+        await Screen(output).write(_rated(rows))
+    return exit_codes.DONE
+
+
+def _rows(agent: str, summary: Mapping[str, Any], now: float) -> Iterator[Mapping[str, Any]]:
+    known = reputation.of_summary(summary)
+    for capability in sorted(known):
+        yield {
+            "agent": agent,
+            "capability": capability or None,
+            "score": round(reputation.score(known, capability, now), 3),
+            "weight": round(known[capability].faded(now).all, 3),
+        }
+
+
+def _rated(rows: Sequence[Mapping[str, Any]]) -> list[Span]:
+    if not rows:
+        return [("Nothing is known yet: no agent has done a task.\n", "dim")]
+    named = [(one_line(row["agent"]), one_line(row["capability"] or ALL)) for row in rows]
+    wide, wider = (max(len(names[place]) for names in named) for place in (0, 1))
+    spans: list[Span] = []
+    for (agent, capability), one in zip(named, rows, strict=True):
+        spans += [
+            (f"{agent:{wide}}  ", "bold"),
+            (f"{capability:{wider}}  {one['score']:.2f}", ""),
+            (f"  of {one['weight']:.1f} ratings\n", "dim"),
+        ]
+    return spans

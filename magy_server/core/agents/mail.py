@@ -1,4 +1,4 @@
-"""These events carry mail between agents, or close an agent.
+"""These events carry mail between agents, close an agent, or rate one.
 
 A message is an event in the inbox of who gets it; its id is made of who sent it and of what it was
 sent by, so the same message sent again, after a crash say, is known and ignored. It is kept in the
@@ -126,6 +126,22 @@ class Closed(Value):
     mode: Literal["finish", "cancel"] = "finish"
     reason: str = ""
     by: str = ""
+
+
+class Rated(Value):
+    """Somebody or something shows how good an agent is. `score`: 0 bad to 1 good. `capability`: at
+    what; "": at all that it does. `session`: the work that is rated. `by`: the session of the agent
+    that rates; "" for what tasks came to and for what a person decided about changes."""
+
+    type: Literal["rated"] = "rated"
+    agent: str
+    score: float = Field(ge=0, le=1)
+    capability: str = ""
+    weight: float = Field(default=1.0, gt=0, le=10)
+    session: str
+    why: Literal["task", "changes", "rating"]
+    by: str = ""
+    reason: str = ""
 
 
 def ulid(at: float, key: str) -> str:

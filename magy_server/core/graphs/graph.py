@@ -46,7 +46,9 @@ class GraphTask(Value):
         "nothing else",
     )
     agent: str = Field(
-        "general", description="Which agent, such as explore or general; list_agents names all"
+        "general",
+        description="Which agent, such as explore or general; list_agents names all. "
+        "best:testing is the one that is best at testing",
     )
     needs: tuple[TaskId, ...] = Field((), description="The ids of tasks that must be done before")
     model: str = Field("", description="provider/model; empty: the agent's, else yours")

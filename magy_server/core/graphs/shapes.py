@@ -7,7 +7,6 @@ from typing import Literal
 
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.graphs.graph import GraphTask, check_size, names
-from magy_server.core.graphs.scheduling import chosen
 from magy_server.core.text.sanitizing import shortened
 
 Shape = Literal["auto", "graph", "pipeline", "fan_out", "discussion", "swarm"]
@@ -54,10 +53,11 @@ sentence. Then give your result anew, whole, with what you changed."""
 
 
 def shaped(shape: Shape, tasks: Sequence[GraphTask], rounds: int = 2) -> list[GraphTask]:
-    """Returns the tasks with their needs. `rounds`: how often each of a
-    discussion or swarm speaks. Raises
-    InvalidRequest when they do not fit the shape."""
+    """Returns the tasks with their needs. `rounds`: how often each of a discussion or swarm speaks.
+    Raises InvalidRequest when they do not fit the shape."""
     if shape == "auto" and tasks:
+        from magy_server.core.graphs.scheduling import chosen
+
         found = chosen(tasks)
         shape, rounds = found.shape, found.rounds or rounds
     if shape in ("auto", "graph"):

@@ -62,11 +62,14 @@ class Reviewed(Value):
 
 class Noted(Value):
     """Inbox. Something that the model is to know, from here on: decisions about its hunks, say.
-    It asks for no reply. A known `id` is ignored."""
+    It asks for no reply. A known `id` is ignored. `verb`: what was decided about so many of its
+    `hunks`; "": the note is of something else."""
 
     type: Literal["noted"] = "noted"
     id: str
     text: str
+    verb: str = ""
+    hunks: int = 0
 
 
 class _GoingBack(Value):

@@ -416,4 +416,49 @@ async def close_agent(
     return Outcome(for_model=text, for_user=text)
 
 
-AGENT_TOOLS = (spawn_agent, send_agent_message, wait_agent, list_agents, close_agent)
+# --- rate_agent -----------------------------------------------------------------------------------
+
+
+async def _rate_facts(
+    ctx: FactContext, job_id: str, capability: str, score: float, reason: str
+) -> Gathered:
+    return _facts("rate", f"Rate {shortened(job_id, NAME)} for {_capability(capability)}: {score}")
+
+
+def _capability(given: str) -> str:
+    from magy_server.core.agents import reputation  # seldom wanted
+
+    try:
+        return reputation.named(given)
+    except InvalidRequest as error:
+        raise ToolError(error.message) from None
+
+
+async def _rate_recover(
+    ctx: ToolContext, evidence: Evidence, arguments: Mapping[str, Any]
+) -> Outcome | None:
+    raise ToolError("It is not known whether the rating was kept; do not rate this again.")
+
+
+@tool(
+    effect="agent", key="agent", facts=_rate_facts, recover=_rate_recover, seldom=True
+)  # fmt: skip
+async def rate_agent(
+    ctx: ToolContext,
+    job_id: Annotated[str, "The id of an agent below you, or whose result you were given"],
+    capability: Annotated[str, "What it was good or bad at, in a word or two, such as testing"],
+    score: Annotated[float, "0 bad to 1 good", Field(ge=0, le=1, allow_inf_nan=False)],
+    reason: Annotated[str, "What shows it", Field(min_length=1, max_length=500)],
+) -> Outcome:
+    """Say how good the work of an agent was, after you have looked at it. A task that names
+    `best:CAPABILITY` as its agent gets the best rated one."""
+    name = _capability(capability)
+    await ctx.started()
+    agent = await ctx.team.rate(job_id, name, score, reason)
+    text = f"Rated {agent} for {name}: {score}."
+    return Outcome(for_model=text, for_user=text)
+
+
+AGENT_TOOLS = (
+    spawn_agent, send_agent_message, wait_agent, list_agents, close_agent, rate_agent,
+)  # fmt: skip

@@ -10,7 +10,6 @@ from pydantic import Field
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.graphs.graph import GraphTask, check_writes, in_order
 from magy_server.core.graphs.progress import GraphProgress
-from magy_server.core.graphs.scheduling import chosen
 from magy_server.core.graphs.shapes import Shape, shaped
 from magy_server.core.text.sanitizing import shortened
 from magy_server.core.tool import FactContext, Gathered, ToolContext, previewed, run_again
@@ -19,6 +18,8 @@ from magy_server.core.values import Facts, Resource
 from magy_server.tools.shipped import tool
 
 TITLE = 80
+SPAWN = "spawn "
+"""What permission rules call it begins so."""
 SHOWN = 20_000
 """The most characters of the result that the model is given at once."""
 LISTED = 200
@@ -56,13 +57,21 @@ async def _graph_facts(
 ) -> Gathered:
     """One question covers all agents of a graph; to go on with one is to have them work, too."""
     there = await _meant(ctx, tasks, shape, rounds, go_on)
+    best = await _best(ctx, there)
+    there = _with(there, best)
     for agent, models in _asked_for(there).items():
         for model in models:
             await ctx.team.check(agent, model, "")
     trees = await _worktrees(ctx, there)
     agents = dict.fromkeys(task.agent for task in there)
     facts = Facts(
-        resources=tuple(Resource(kind="agent", subject=f"spawn {agent}") for agent in agents),
+        resources=(
+            *(Resource(kind="agent", subject=f"{SPAWN}{agent}") for agent in agents),
+            *(
+                Resource(kind="agent", subject=f"{SPAWN}{agent}", argv=(wanted,))
+                for wanted, agent in best.items()
+            ),
+        ),
         title=said(there, "Go on with" if go_on else "Run"),
     )
     chose = [_chosen(tasks)] if shape == "auto" and len(tasks) > 1 else []
@@ -71,6 +80,8 @@ async def _graph_facts(
 
 
 def _chosen(tasks: Sequence[GraphTask]) -> str:
+    from magy_server.core.graphs.scheduling import chosen
+
     found = chosen(tasks)
     return f"shape: {found.shape}, since {found.why} ({found.complexity} work)"
 
@@ -87,6 +98,26 @@ def said(tasks: Sequence[GraphTask], begins: str = "Run") -> str:
     """Returns on one line what a call does."""
     count = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
     return shortened(f"{begins} {count}: {', '.join(task.id for task in tasks)}", TITLE)
+
+
+async def _best(ctx: FactContext, tasks: Sequence[GraphTask]) -> Mapping[str, str]:
+    """By what tasks name in the place of an agent, the agent that is best at it now."""
+    from magy_server.core.agents.reputation import capability_of  # few sessions have graphs
+
+    try:
+        wanted = {task.agent: capability_of(task.agent) for task in tasks}
+    except InvalidRequest as error:
+        raise ToolError(error.message) from None
+    return {name: await ctx.team.best(what) for name, what in wanted.items() if what}
+
+
+def _chosen_before(facts: Facts) -> Mapping[str, str]:
+    """The same, as it was when the call was judged."""
+    return {one.argv[0]: one.subject.removeprefix(SPAWN) for one in facts.resources if one.argv}
+
+
+def _with(tasks: Sequence[GraphTask], best: Mapping[str, str]) -> list[GraphTask]:
+    return [task.model_copy(update={"agent": best.get(task.agent, task.agent)}) for task in tasks]
 
 
 def _asked_for(tasks: Sequence[GraphTask]) -> Mapping[str, set[str]]:
@@ -137,6 +168,7 @@ async def run_graph(
     from magy_server.core.graphs.shown import as_text, shown  # few sessions have graphs
 
     there = await _meant(ctx, tasks, shape, rounds, go_on)
+    there = _with(there, _chosen_before(ctx.facts))
     told: dict[str, str] = {}
 
     def moved(how: GraphProgress) -> None:

@@ -356,12 +356,14 @@ Its server follows SCENARIO."
     (magy-test-call 8 "send_agent_message" '(:job_id "5.0" :message "Be\nquick"))
     (magy-test-call 9 "list_agents" '(:include_closed t))
     (magy-test-call 10 "close_agent" '(:job_id "emacs-1/5.0" :mode "cancel"))
+    (magy-test-call 11 "rate_agent" '(:job_id "5.0" :capability "testing" :score 0.5))
     (should (equal (concat "agent ✓ wait for explore “task 5.0”, explore “task 5.1”  12.3 s"
                            "  …2 lines\n\n"
                            "agent ✓ wait for all  …2 lines\n\n"
                            "agent ✓ tell explore “task 5.0”: Be quick  …2 lines\n\n"
                            "agent ✓ list  …2 lines\n\n"
-                           "agent ✓ cancel explore “task 5.0”  …2 lines\n\n")
+                           "agent ✓ cancel explore “task 5.0”  …2 lines\n\n"
+                           "agent ✓ rate explore “task 5.0” for testing: 0.5  …2 lines\n\n")
                    (magy-test-visible)))
     (goto-char (point-min))
     (search-forward "tell")

@@ -116,6 +116,10 @@ const CALLS: Readonly<Record<string, (t: Transcript, input: CallInput) => string
   send_agent_message: (t, input) => `tell ${who(t, input.job_id)}: ${clipped(input.message)}`,
   list_agents: () => "list",
   close_agent: (t, input) => `${input.mode === "cancel" ? "cancel" : "close"} ${who(t, input.job_id)}`,
+  rate_agent(t, input) {
+    const score = typeof input.score === "number" ? `${input.score}` : "?";
+    return `rate ${who(t, input.job_id)} for ${clipped(input.capability)}: ${score}`;
+  },
 };
 
 /** What a call about children wants, in a line; empty for other calls. */

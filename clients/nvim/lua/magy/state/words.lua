@@ -122,6 +122,10 @@ local CALLS = {
   close_agent = function(t, input)
     return ("%s %s"):format(input.mode == "cancel" and "cancel" or "close", who(t, input.job_id))
   end,
+  rate_agent = function(t, input)
+    local score = type(input.score) == "number" and ("%g"):format(input.score) or "?"
+    return ("rate %s for %s: %s"):format(who(t, input.job_id), M.clipped(input.capability), score)
+  end,
 }
 
 --- Returns what a call about children wants, in a line; "" for other calls.
