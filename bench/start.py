@@ -43,7 +43,15 @@ def memory_with_provider(run: Run) -> Row:
     return Row("idle memory, provider warmed", "bytes", ours, floor, 1.5)
 
 
-ROWS = (initialize, first_reply, memory, memory_with_provider)
+def memory_with_document(run: Run) -> Row:
+    """As most editors have it: pygls and the types of LSP come with the first document."""
+    script = run.fresh("script") / "model.script"
+    script.write_text("text: Hello\n")
+    ours, floor = _memory(run, {"MAGY_SCRIPT": str(script)}, document=True)
+    return Row("idle memory, a document is open", "bytes", ours, floor, 1.8)
+
+
+ROWS = (initialize, first_reply, memory, memory_with_provider, memory_with_document)
 
 
 def _initialized(run: Run, *command: str) -> float:
@@ -61,18 +69,24 @@ def _replied(run: Run, method: str, *command: str) -> float:
         return time.perf_counter() - before
 
 
-def _memory(run: Run, variables: dict[str, str]) -> list[float]:
+def _memory(run: Run, variables: dict[str, str], *, document: bool = False) -> list[float]:
     return in_turn(
         run.choose(1, 3),
-        lambda: _resident(run, "magy/agent/list", variables, *MAGY),
-        lambda: _resident(run, "magy/echo", {}, *BARE),
+        lambda: _resident(run, "magy/agent/list", variables, *MAGY, document=document),
+        lambda: _resident(run, "magy/echo", {}, *BARE, document=document),
         warm=0,
     )
 
 
-def _resident(run: Run, method: str, variables: dict[str, str], *command: str) -> float:
+def _resident(
+    run: Run, method: str, variables: dict[str, str], *command: str, document: bool
+) -> float:
     with Peer(run, *command, env=variables) as peer:
         peer.initialize()
+        if document:
+            uri = (peer.state / "document.txt").as_uri()
+            item = {"uri": uri, "languageId": "plaintext", "version": 1, "text": "text\n"}
+            peer.notify("textDocument/didOpen", textDocument=item)
         peer.request(method)
         _come_to_rest(peer)
         return resident(peer.process.pid)

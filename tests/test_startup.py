@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lsp.client import Client
+from tests.lsp.client import Client, SimulatedEditor
 
 SDKS = {"anthropic", "openai", "git"}
 ENGINE_ROOM = {"aiosqlite", "psutil", "rapidfuzz", "sqlite3", "tree_sitter", "yaml"}
@@ -70,8 +70,8 @@ def test_what_only_reads_loads_no_engine(tmp_path: Path, words: tuple[str, ...])
 
 @pytest.mark.req("F001")
 async def test_initialize_is_answered_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
-    """The log of imports up to the answer. pygls comes right after it, the engine with
-    `initialized`, the provider's SDK with the first thing that wants a model."""
+    """The log of imports up to the answer. The engine comes with `initialized`, pygls with the
+    first document, the provider's SDK with the first thing that wants a model."""
     command = (sys.executable, "-X", "importtime", "-m", "magy_server", "lsp")
     async with Client.spawn(command, cwd=tmp_path) as client:
         params = {"processId": None, "rootUri": tmp_path.as_uri(), "capabilities": {}}
@@ -82,8 +82,8 @@ async def test_initialize_is_answered_before_anything_heavy_is_loaded(tmp_path: 
         assert not before & (SDKS | ENGINE_ROOM | FRAMEWORKS)
 
         await client.request("shutdown")
-        assert "pygls" in imported(client.stderr.decode())
-        assert not imported(client.stderr.decode()) & (SDKS | ENGINE_ROOM)
+        loaded = imported(client.stderr.decode())
+        assert "asyncio" in loaded and not loaded & (SDKS | ENGINE_ROOM | {"pygls", "lsprotocol"})
 
 
 async def test_the_engine_is_loaded_when_the_client_is_ready(tmp_path: Path) -> None:
@@ -92,7 +92,19 @@ async def test_the_engine_is_loaded_when_the_client_is_ready(tmp_path: Path) -> 
         await client.initialize(tmp_path)
         sessions = await client.request("magy/session/list", {"cwd": str(tmp_path)})
         assert sessions["sessions"] == []
-        assert "sqlite3" in imported(client.stderr.decode())
+        loaded = imported(client.stderr.decode())
+        assert "sqlite3" in loaded and not loaded & {"pygls", "lsprotocol"}
+
+
+async def test_pygls_is_loaded_with_the_first_document(tmp_path: Path) -> None:
+    """What comes after it is held back until then, and nothing before it."""
+    (tmp_path / "a").write_text("one\n")
+    command = (sys.executable, "-X", "importtime", "-m", "magy_server", "lsp")
+    async with Client.spawn(command, cwd=tmp_path) as client:
+        await client.initialize(tmp_path)
+        SimulatedEditor(client).open(tmp_path / "a", "shown\n")
+        await client.request("magy/agent/list")
+        assert "pygls" in imported(client.stderr.decode())
 
 
 def test_an_acp_client_is_answered_before_anything_heavy_is_loaded(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 pygls's own mirror is wrong in ways that matter here: it cuts lines at form feeds, U+2028 and the
 like, where LSP knows only LF, CRLF and CR, so that one such character shifts every later edit; it
 puts a position past the end of a line before its last character; and it rebuilds the whole text on
-every keystroke. `LiveDocument` replaces the text part and nothing else.
+every keystroke. So pygls reads the messages (`lsp.standard`), and the texts are kept here.
 """
 
 from __future__ import annotations
@@ -14,31 +14,47 @@ from typing import Any
 from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
-from lsprotocol import types
-from pygls.workspace import TextDocument, Workspace
-
 from magy_server.api.places import canonical
 from magy_server.api.positions import column, split_lines
 from magy_server.api.wire.names import INLINE, PLACED
 from magy_server.core.listeners import Listeners
 from magy_server.core.ports import Seen
+from magy_server.lsp.client_capabilities import USUAL
 from magy_server.tools.files.live_file import same
 
+Place = tuple[int, int]
+"""A line, and a character of it in the encoding of the connection, both counted from 0."""
+Change = tuple[Place, Place, str] | str
+"""What stands from one place to another is replaced by a text; or the whole is."""
 
-class LiveDocument(TextDocument):
+
+class LiveDocument:
     """A document as a list of lines, so that a keystroke in a long file is as cheap as in a
     short one."""
 
-    changes = 0
-    """How many there were: an editor may forget to count its versions."""
-    _parts: list[str] | None = None
-    _joined: str | None = None
+    def __init__(
+        self, uri: str, source: str, version: int, encoding: str, language_id: str = ""
+    ) -> None:
+        self.uri = uri
+        self.version = version
+        self.language_id = language_id
+        self.changes = 0
+        """How many there were: an editor may forget to count its versions."""
+        self._encoding = encoding
+        self._parts: list[str] | None = None
+        self._joined: str | None = source
 
-    def replace(self, range: types.Range, text: str) -> None:
-        """One incremental change. Positions outside the text are clamped, as LSP demands."""
+    def change(self, change: Change) -> None:
+        """One of a notification. Positions outside the text are clamped, as LSP demands."""
+        self.changes += 1
+        if type(change) is str:
+            self._joined, self._parts = change, None
+        else:
+            self._replace(*change)
+
+    def _replace(self, first: Place, last: Place, text: str) -> None:
         lines = self._split()
-        first, last = range.start, range.end
-        if (first.line, first.character) > (last.line, last.character):
+        if first > last:
             first, last = last, first
         a, a_column = self._locate(lines, first)
         b, b_column = self._locate(lines, last)
@@ -52,27 +68,17 @@ class LiveDocument(TextDocument):
             fresh.pop()
         lines[a : b + 1] = fresh
         self._joined = None
-        self.changes += 1
 
-    def _locate(self, lines: list[str], position: types.Position) -> tuple[int, int]:
-        if position.line >= len(lines):
+    def _locate(self, lines: list[str], place: Place) -> Place:
+        line, character = place
+        if line >= len(lines):
             return len(lines) - 1, len(lines[-1])
-        encoding = encoding_name(self._position_codec.encoding)
-        return position.line, column(lines[position.line], position.character, encoding)
+        return line, column(lines[line], character, self._encoding)
 
     def _split(self) -> list[str]:
         if self._parts is None:
             self._parts = split_lines(self.source)
-            self._source = ""
         return self._parts
-
-    def _apply_incremental_change(self, change: types.TextDocumentContentChangePartial) -> None:
-        self.replace(change.range, change.text)
-
-    def _apply_full_change(self, change: Any) -> None:
-        self._source = change.text
-        self._parts = self._joined = None
-        self.changes += 1
 
     @property
     def lines(self) -> Sequence[str]:
@@ -85,10 +91,8 @@ class LiveDocument(TextDocument):
 
     @property
     def source(self) -> str:
-        if self._parts is None:
-            return super().source
         if self._joined is None:
-            self._joined = "".join(self._parts)
+            self._joined = "".join(self._parts or ())
         return self._joined
 
 
@@ -100,17 +104,19 @@ MOST_STEPS = 64
 """Changes of one notification that are shown one by one."""
 
 
-class LiveWorkspace(Workspace):
-    """pygls's workspace with live documents, which are also found by canonical path."""
+class LiveWorkspace:
+    """The open documents of a connection, which are also found by canonical path, and its folders.
 
-    @classmethod
-    def like(cls, other: Workspace, folders: Iterable[types.WorkspaceFolder]) -> LiveWorkspace:
-        return cls(other.root_uri, other._sync_kind, list(folders), other.position_encoding)
+    `folders` and `root` are URIs, "" for no root; positions are in `encoding`: utf-8, utf-16 or
+    utf-32."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, folders: Iterable[str] = (), root: str = "", encoding: str = USUAL) -> None:
+        self.encoding = encoding
+        self._root = root
         self.touched: Listeners[[str]] = Listeners()
         """Hear of the URI whenever any document was opened, changed or closed."""
+        self._folders = {uri_key(uri): uri for uri in folders}
+        self._documents: dict[str, LiveDocument] = {}
         self._followers: Listeners[[Seen]] = Listeners()
         self._by_path: dict[str, dict[str, None]] = {}
         self._watchers: dict[str, list[Watcher]] = {}
@@ -146,16 +152,10 @@ class LiveWorkspace(Workspace):
         uri, state = (self._typed.get(task) if task else None) or ("", None)
         return lambda: state is not None and _state(self.open_document(uri)) == state
 
-    @property
-    def encoding(self) -> str:
-        """utf-8, utf-16 or utf-32."""
-        return encoding_name(self.position_encoding)
-
     def document(self, path: str) -> LiveDocument | None:
         """The open document of a canonical path; of two names for it, the one opened last."""
         for key in reversed(self._by_path.get(path, {})):
-            document = self._text_documents.get(key)
-            if isinstance(document, LiveDocument):
+            if document := self._documents.get(key):
                 return document
         return None
 
@@ -173,8 +173,14 @@ class LiveWorkspace(Workspace):
 
     def folder_paths(self) -> Sequence[str]:
         """Canonical paths of the workspace folders, or of the root when there are none."""
-        uris = [folder.uri for folder in self._folders.values()] or [self.root_uri or ""]
+        uris = self._folders.values() or [self._root]
         return tuple(path for uri in uris if (path := canonical(uri)))
+
+    def add_folder(self, uri: str) -> None:
+        self._folders[uri_key(uri)] = uri
+
+    def remove_folder(self, uri: str) -> None:
+        self._folders.pop(uri_key(uri), None)
 
     def watch(self, uri: str, watcher: Watcher) -> Callable[[], None]:
         """Calls `watcher` after every change of the document. Returns a function that ends this."""
@@ -220,64 +226,37 @@ class LiveWorkspace(Workspace):
         self.touched(uri)
 
     def open_document(self, uri: str) -> LiveDocument | None:
-        document = self._text_documents.get(uri_key(uri))
-        return document if isinstance(document, LiveDocument) else None
+        return self._documents.get(uri_key(uri))
 
-    def _create_text_document(
-        self,
-        doc_uri: str,
-        source: str | None = None,
-        version: int | None = None,
-        language_id: str | None = None,
-    ) -> TextDocument:
-        return LiveDocument(
-            doc_uri,
-            source=source,
-            version=version,
-            language_id=language_id,
-            sync_kind=self._sync_kind,
-            position_codec=self._position_codec,
-        )
-
-    def put_text_document(
-        self, text_document: types.TextDocumentItem, notebook_uri: str | None = None
-    ) -> None:
-        super().put_text_document(text_document, notebook_uri)
-        if path := canonical(text_document.uri):
+    def opened(self, uri: str, text: str, version: int, language_id: str = "") -> None:
+        key = uri_key(uri)
+        self._documents[key] = LiveDocument(uri, text, version, self.encoding, language_id)
+        if path := canonical(uri):
             names = self._by_path.setdefault(path, {})
-            names.pop(uri_key(text_document.uri), None)
-            names[uri_key(text_document.uri)] = None
-        self._changed(text_document.uri)
-        self._tell(text_document.uri, opened=True)
+            names.pop(key, None)
+            names[key] = None
+        self._changed(uri)
+        self._tell(uri, opened=True)
 
-    def update_text_document(
-        self,
-        text_doc: types.VersionedTextDocumentIdentifier,
-        change: types.TextDocumentContentChangeEvent,
-    ) -> None:
-        super().update_text_document(text_doc, change)
-        self._changed(text_doc.uri)
-
-    def update_all(
-        self,
-        name: types.VersionedTextDocumentIdentifier,
-        changes: Sequence[types.TextDocumentContentChangeEvent],
-    ) -> None:
-        """All changes of one notification."""
+    def changed(self, uri: str, version: int, changes: Sequence[Change]) -> None:
+        """All changes of one notification. Raises KeyError for a document that is not open."""
+        document = self._documents[uri_key(uri)]
         silent = len(changes) - 1 if len(changes) > MOST_STEPS else 0
-        for change in changes[:silent]:
-            super().update_text_document(name, change)
-        for change in changes[silent:]:
-            self.update_text_document(name, change)
-        self._tell(name.uri)
+        for number, change in enumerate(changes):
+            document.change(change)
+            document.version = version
+            if number >= silent:
+                self._changed(uri)
+        self._tell(uri)
 
-    def remove_text_document(self, doc_uri: str) -> None:
-        super().remove_text_document(doc_uri)
+    def closed(self, uri: str) -> None:
+        key = uri_key(uri)
+        self._documents.pop(key, None)
         # Not by path: the file behind the name may have become another one since.
         for path, names in tuple(self._by_path.items()):
-            if names.pop(uri_key(doc_uri), self) is None and not names:
+            if names.pop(key, self) is None and not names:
                 del self._by_path[path]
-        self._changed(doc_uri)
+        self._changed(uri)
 
 
 def _state(document: LiveDocument | None) -> Hashable | None:
@@ -297,10 +276,5 @@ def _to_change(method: str, params: Mapping[str, Any]) -> str | None:
 
 
 def uri_key(uri: str) -> str:
-    """What pygls files documents under: clients do not escape alike in all messages."""
+    """What documents are filed under: clients do not escape alike in all messages."""
     return unquote(uri)
-
-
-def encoding_name(encoding: Any) -> str:
-    """utf-8, utf-16 or utf-32; LSP's default is utf-16."""
-    return str(getattr(encoding, "value", encoding or "utf-16"))

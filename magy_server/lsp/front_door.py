@@ -80,7 +80,7 @@ class EditorFrontDoor:
         """pygls announces what is registered with it; the requests come to us (`standard`)."""
         from lsprotocol import types
 
-        from magy_server.lsp.server import announced
+        from magy_server.lsp.standard import announced
 
         lens = types.CodeLensOptions()
         action = types.CodeActionOptions(code_action_kinds=KINDS, resolve_provider=True)
@@ -105,7 +105,7 @@ class EditorFrontDoor:
         from magy_server.lsp.connect import connect
         from magy_server.lsp.server import Answering
 
-        about = ClientOptions(server.pygls.protocol.options)
+        about = ClientOptions(server.client.options)
         editor = server.editor([f"magy/editor/{name}" for name in about.editor])
         spawn = server.connection.spawn
         announcer = Announcer(server, _asking(server, about), spawn)

@@ -1,7 +1,7 @@
-"""The answer to `initialize` is written before pygls is imported (`jsonrpc.greeting`).
+"""The answer to `initialize` is written before anything else is imported (`jsonrpc.greeting`).
 
-pygls gets the same message afterwards and keeps what it says of the client. A test compares this
-answer with the one that pygls gives; what is not plainly well-formed is left to pygls altogether.
+A test compares this answer with the one that pygls gives; what is not plainly well-formed is left
+to pygls altogether.
 This module imports next to nothing.
 """
 
@@ -14,9 +14,9 @@ from magy_server import __version__
 from magy_server.api.wire.names import COMMANDS, KINDS
 from magy_server.jsonrpc import greeting
 from magy_server.jsonrpc.greeting import LARGEST, Greeting, is_initialize
+from magy_server.lsp.client_capabilities import encoding_of
 
 EXPERIMENTAL: Mapping[str, Any] = {"version": __version__, "protocol": 1}
-ENCODINGS = ("utf-8", "utf-16", "utf-32")
 OPERATIONS = ("didCreate", "didDelete", "didRename")
 """What Magy wants to hear that the person does to files."""
 SAVES = ("willSave", "willSaveWaitUntil")
@@ -53,9 +53,8 @@ def _capabilities(client: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     if encodings is not None and not _all_texts(encodings):
         return None
-    known = [encoding for encoding in encodings or () if encoding in ENCODINGS]
     return {
-        "positionEncoding": known[0] if known else "utf-16",
+        "positionEncoding": encoding_of(encodings),
         "textDocumentSync": {"openClose": True, "change": 2, "save": True}
         | dict.fromkeys(saves, False),
         "codeActionProvider": {"codeActionKinds": list(KINDS), "resolveProvider": True},

@@ -33,7 +33,7 @@ class InlineCompletion:
         self._server = server
         self._completions = completions
         self._registers = server.can.register_inline
-        self._lines_alone = server.pygls.protocol.client_name == LINES_ALONE
+        self._lines_alone = server.client.name == LINES_ALONE
         self._registered = False
         self._looked = -FRESH
 
@@ -55,7 +55,7 @@ class InlineCompletion:
 
     def _language(self, uri: str) -> str:
         document = self._server.workspace.open_document(uri)
-        return (document.language_id if document else None) or ""
+        return document.language_id if document else ""
 
     def _touched(self, uri: str) -> None:
         """A document was opened, changed or closed. Whoever has just turned it on goes on typing,

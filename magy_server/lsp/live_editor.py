@@ -331,7 +331,7 @@ def _applied(answer: Any) -> bool:
 
 
 def _buffer(path: str, document: LiveDocument) -> Buffer:
-    return Buffer(path, document.uri, document.version or 0, document.source)
+    return Buffer(path, document.uri, document.version, document.source)
 
 
 def _checked(buffer: Buffer, changes: Sequence[TextChange]) -> list[TextChange]:

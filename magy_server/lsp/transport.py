@@ -1,7 +1,8 @@
 """The connection to one editor decides for every message who handles it.
 
 Our own methods (`magy/*` and a few standard ones) are handled here, with their parameters exactly
-as they were sent. The rest goes to the standard server (pygls), one whole message at a time.
+as they were sent. What documents hold goes to the standard server (pygls), one whole message at a
+time; it is imported when the first such message comes.
 `api.wire.codes` has the codes of errors.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from magy_server.api.wire.codes import (
@@ -32,10 +33,20 @@ ERROR_MESSAGE = 1
 """LSP's MessageType.Error."""
 
 
+PASSED_ON = frozenset(
+    [
+        "initialize", "workspace/didChangeWorkspaceFolders",
+        "textDocument/didOpen", "textDocument/didChange", "textDocument/didSave",
+        "textDocument/didClose", "notebookDocument/didOpen", "notebookDocument/didChange",
+        "notebookDocument/didClose", "workspace/didCreateFiles", "workspace/didRenameFiles",
+        "workspace/didDeleteFiles",
+    ]
+)  # fmt: skip
+"""What the standard server handles. Until it is there, nothing else needs it."""
+
+
 class Standard(Protocol):
     """The server that handles what is not ours."""
-
-    def knows(self, method: str) -> bool: ...
 
     def busy_with(self, id: Id) -> bool:
         """Whether a request with this id is in flight, in either direction."""
@@ -44,41 +55,54 @@ class Standard(Protocol):
         """Handles one message and answers it when it asks for that. What it answers here is why
         the message could not be understood."""
 
+
+class Home(Protocol):
+    """What stands behind a connection."""
+
     @property
     def initialized(self) -> bool: ...
 
+    def greeted(self, params: dict[str, Any]) -> bool:
+        """Takes the parameters of an `initialize` that is answered already; False if none is."""
 
-Pending = Callable[[], Awaitable[object]]
-"""async (): waits until all methods of ours are known."""
-Arrived = Callable[[asyncio.Task[None], str, dict[str, Any]], object]
-"""(task, method, params): called as a request of ours comes, before any later message is looked at:
-what runs in the task may find more messages handled already."""
+    def ready(self) -> None:
+        """The client says `initialized`."""
+
+    async def standard(self) -> Standard:
+        """Imports the standard server, which takes most of a second."""
+
+    async def pending(self) -> object:
+        """Waits until all methods of ours are known."""
+
+    def asked(self, task: asyncio.Task[None], method: str, params: dict[str, Any]) -> None:
+        """Is called as a request of ours comes, before any later message is looked at: what runs
+        in the task may find more messages handled already."""
 
 
 class Connection(Peer):
-    """`open` gives it the standard server, `complete` the methods: a few are there from the start
-    on, the rest comes with that."""
+    """`open` gives it its home, `complete` the methods: a few are there from the start on, the rest
+    comes with that."""
 
     cancelling, cancelled_id = "$/cancelRequest", "id"
     batches = "Batches are not part of LSP"
 
     def __init__(self, outbox: Outbox) -> None:
         super().__init__(outbox, FrameDecoder())
-        self._pending: Pending | None = None
-        self._arrived: Arrived = lambda task, method, params: None
-        self.shutting_down = False
+        self._home: Home | None = None
         self._standard: Standard | None = None
+        self._held: list[Any] | None = None
+        """What has come since a message that waits for the standard server: order matters."""
+        self._cut_off = False
+        self._complete = False
+        self.shutting_down = False
 
-    def open(self, standard: Standard, pending: Pending, arrived: Arrived) -> None:
-        """`pending` is asked until `complete`."""
-        self._standard = standard
-        self._pending = pending
-        self._arrived = arrived
+    def open(self, home: Home) -> None:
+        self._home = home
 
     def complete(self, methods: Mapping[str, Handler]) -> None:
         """All methods that there will be are known with these."""
         self.methods.update(methods)
-        self._pending = None
+        self._complete = True
 
     def failed(self, error: BaseException) -> None:
         """The person hears of what nobody foresaw."""
@@ -92,25 +116,47 @@ class Connection(Peer):
         return error_of(error, method)
 
     def end_of_input(self) -> None:
+        if self._held is not None:
+            self._cut_off = True
+            return
         if not self._decoder.idle and not self.ended.done():
             log.warning("The editor's last message was cut off.")
         self.end(0 if self.shutting_down else 1, "the editor disconnected")
 
+    def _receive(self, message: Any) -> None:
+        if self._held is None:
+            super()._receive(message)
+        else:
+            self._held.append(message)
+
     def _request(self, id: Id, method: str, message: dict[str, Any]) -> None:
+        params = message.get("params")
         if problem := self._unwelcome(id, method):
             self._error(id, *problem)
         elif method in self.methods or method.startswith("magy/"):
-            params = message.get("params")
             if params is None or type(params) is dict:
-                self._arrived(self._begin(id, method, params or {}), method, params or {})
+                task = self._begin(id, method, params or {})
+                self._opened.asked(task, method, params or {})
             else:
                 self._wrong(id, method, "params must be an object.")
-        else:
-            self._pass_on(id, method, message)
+        elif method == "shutdown":
+            self.shutting_down = True
+            self._answer(id, method, None)
+        elif method not in PASSED_ON:
+            self._error(id, METHOD_NOT_FOUND, f"There is no method {method}.")
+        elif method == "initialize" and self._opened.greeted(params or {}):
+            return
+        elif wrong := self._pass_on(message):
+            self._wrong(id, method, wrong)
+
+    @property
+    def _opened(self) -> Home:
+        assert self._home is not None
+        return self._home
 
     def _unwelcome(self, id: Id, method: str) -> tuple[int, str] | None:
         """Why a well-formed request is not served in this state of the connection."""
-        if self._standard is None or not self._standard.initialized:
+        if not self._opened.initialized:
             if method != "initialize":
                 return NOT_INITIALIZED, f"{method} came before initialize."
         elif self.shutting_down:
@@ -121,15 +167,27 @@ class Connection(Peer):
             return INVALID_REQUEST, f"A request with id {id!r} is still running."
         return self._crowded(id)
 
-    def _pass_on(self, id: Id, method: str, message: dict[str, Any]) -> None:
-        assert self._standard is not None
-        if not self._standard.knows(method):
-            self._error(id, METHOD_NOT_FOUND, f"There is no method {method}.")
-            return
-        if method == "shutdown":
-            self.shutting_down = True
-        if problem := self._standard.receive(message):
-            self._wrong(id, method, problem)
+    def _pass_on(self, message: dict[str, Any]) -> str | None:
+        """Has the standard server handle a message, now or when it is there. Returns why it could
+        not be understood."""
+        if self._standard is not None:
+            return self._standard.receive(message)
+        self._held = [message]
+        self.spawn(self._fetch())
+        return None
+
+    async def _fetch(self) -> None:
+        try:
+            self._standard = await self._opened.standard()
+        except Exception:
+            self.end(1, "the standard part of the language server could not be loaded")
+            raise
+        held, self._held = self._held or (), None
+        for message in held:
+            if not self.ended.done():
+                self._receive(message)
+        if self._cut_off:
+            self.end_of_input()
 
     def _wrong(self, id: Id, method: str, problem: str) -> None:
         self._error(id, *error_of(InvalidRequest(f"{method}: {problem}"), method))
@@ -137,13 +195,15 @@ class Connection(Peer):
     def _notification(self, method: str, message: dict[str, Any]) -> None:
         if method == "exit":
             self.end(0 if self.shutting_down else 1, "the editor asked Magy to exit")
-        elif self._standard is None or not self._standard.initialized or self.shutting_down:
+        elif not self._opened.initialized or self.shutting_down:
             log.info("%s was ignored outside of a running session.", method)
+        elif method == "initialized":
+            self._opened.ready()
         elif method == self.cancelling:
             self._cancel(message)
         elif method in self.methods or method.startswith("magy/"):
             self._hear_of(method, message)
-        elif self._standard.knows(method) and (problem := self._standard.receive(message)):
+        elif method in PASSED_ON and (problem := self._pass_on(message)):
             log.warning("%s was ignored: %s", method, problem)
 
     def _not_ours(self, id: Id | None, message: dict[str, Any]) -> None:
@@ -154,8 +214,8 @@ class Connection(Peer):
         """A method that was not known when it was asked for: it may be after the start, or after
         one that failed (the doctor)."""
         try:
-            if self._pending is not None:
-                await self._pending()
+            if not self._complete:
+                await self._opened.pending()
         except MagyError:
             if method not in self.methods:
                 raise

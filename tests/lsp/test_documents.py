@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lsprotocol import types
-from pygls.workspace import PositionCodec
 
 from magy_server.api.places import canonical
 from magy_server.api.positions import Positions, split_lines
@@ -21,12 +19,11 @@ TEXT = st.text(st.sampled_from("ab\t é\u2028\x0c\x85\r\n\n\n😋𝄞\ufffd"), m
 
 
 def document(text: str, encoding: str = "utf-16") -> LiveDocument:
-    return LiveDocument("file:///x", text, 1, position_codec=PositionCodec(encoding))
+    return LiveDocument("file:///x", text, 1, encoding)
 
 
 def change(document: LiveDocument, start: tuple[int, int], end: tuple[int, int], new: str) -> str:
-    span = types.Range(types.Position(*start), types.Position(*end))
-    document.apply_change(types.TextDocumentContentChangePartial(range=span, text=new))
+    document.change((start, end, new))
     return document.source
 
 
@@ -91,7 +88,7 @@ def test_a_cr_and_a_later_lf_become_one_line_end() -> None:
 def test_a_whole_text_replaces_what_was_there() -> None:
     live = document("old\ntext")
     change(live, (0, 0), (0, 1), "O")
-    live.apply_change(types.TextDocumentContentChangeWholeDocument(text="new"))
+    live.change("new")
     assert change(live, (0, 3), (0, 3), "er") == "newer"
 
 
@@ -112,60 +109,54 @@ def test_two_names_of_one_file(tmp_path: Path) -> None:
     real = tmp_path / "real"
     real.write_text("")
     (tmp_path / "link").symlink_to(real)
-    workspace = LiveWorkspace(None)
+    workspace = LiveWorkspace()
 
     def show() -> str | None:
         found = workspace.document(str(real))
         return found.source if found else None
 
     for name in ("link", "real"):
-        item = types.TextDocumentItem(uri_of(tmp_path / name), "text", 1, name)
-        workspace.put_text_document(item)
+        workspace.opened(uri_of(tmp_path / name), name, 1)
     assert show() == "real"
-    workspace.remove_text_document(uri_of(real))
+    workspace.closed(uri_of(real))
     assert show() == "link"
     assert workspace.open_paths() == (str(real),)
-    workspace.remove_text_document(uri_of(tmp_path / "link"))
-    workspace.remove_text_document(uri_of(tmp_path / "link"))
+    workspace.closed(uri_of(tmp_path / "link"))
+    workspace.closed(uri_of(tmp_path / "link"))
     assert show() is None
     assert workspace.open_paths() == ()
 
 
 def test_every_single_change_is_told(tmp_path: Path) -> None:
     """A notification may carry several, and what a document was between them may matter."""
-    workspace = LiveWorkspace(None)
+    workspace = LiveWorkspace()
     uri = uri_of(tmp_path / "a")
     shown: list[str | None] = []
     touched: list[str] = []
     workspace.touched.add(touched.append)
     stop = workspace.watch(uri, lambda live: shown.append(live.source if live else None))
-    workspace.put_text_document(types.TextDocumentItem(uri, "text", 1, "one"))
-    name = types.VersionedTextDocumentIdentifier(2, uri)
-    for text in ("two", "three"):
-        whole = types.TextDocumentContentChangeWholeDocument(text=text)
-        workspace.update_text_document(name, whole)
-    workspace.remove_text_document(uri)
+    workspace.opened(uri, "one", 1)
+    workspace.changed(uri, 2, ["two", "three"])
+    workspace.closed(uri)
     assert shown == ["one", "two", "three", None]
     assert touched == [uri] * 4
     stop()
-    workspace.put_text_document(types.TextDocumentItem(uri, "text", 1, "again"))
+    workspace.opened(uri, "again", 1)
     assert len(shown) == 4 and len(touched) == 5
 
 
 def test_of_very_many_changes_at_once_only_the_last_is_told(tmp_path: Path) -> None:
     """Each is judged by the whole text, and thousands would keep the server from all else."""
-    workspace = LiveWorkspace(None)
+    workspace = LiveWorkspace()
     uri = uri_of(tmp_path / "a")
     shown: list[str | None] = []
-    workspace.put_text_document(types.TextDocumentItem(uri, "text", 1, ""))
+    workspace.opened(uri, "", 1)
     workspace.watch(uri, lambda live: shown.append(live.source if live else None))
-    name = types.VersionedTextDocumentIdentifier(2, uri)
-    start = types.Position(0, 0)
-    typed = types.TextDocumentContentChangePartial(range=types.Range(start, start), text="x")
-    workspace.update_all(name, [typed] * MOST_STEPS)
+    typed = (0, 0), (0, 0), "x"
+    workspace.changed(uri, 2, [typed] * MOST_STEPS)
     assert shown == ["x" * n for n in range(1, MOST_STEPS + 1)]
     shown.clear()
-    workspace.update_all(name, [typed] * (MOST_STEPS + 1))
+    workspace.changed(uri, 2, [typed] * (MOST_STEPS + 1))
     assert shown == ["x" * (2 * MOST_STEPS + 1)]
-    workspace.update_all(name, [])
+    workspace.changed(uri, 2, [])
     assert len(shown) == 1

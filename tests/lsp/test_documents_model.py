@@ -11,8 +11,6 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lsprotocol import types
-from pygls.workspace import PositionCodec
 
 from magy_server.api.positions import column, split_lines
 from magy_server.lsp.documents import LiveDocument
@@ -67,16 +65,15 @@ class Naive:
 
 
 def document(text: str, encoding: str) -> LiveDocument:
-    return LiveDocument("file:///x", text, 1, position_codec=PositionCodec(encoding))
+    return LiveDocument("file:///x", text, 1, encoding)
 
 
 def apply(live: LiveDocument, change: Change) -> None:
     first, last, new = change
     if first is None:
-        live.apply_change(types.TextDocumentContentChangeWholeDocument(text=new))
+        live.change(new)
         return
-    span = types.Range(types.Position(*first), types.Position(*last))
-    live.apply_change(types.TextDocumentContentChangePartial(range=span, text=new))
+    live.change((first, last, new))
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)

@@ -19,7 +19,7 @@ from magy_server.lsp.frames import FrameDecoder
 from magy_server.lsp.front_door import EditorFrontDoor
 from magy_server.lsp.greeting import answer, greet
 from magy_server.lsp.server import Server
-from magy_server.lsp.transport import Connection
+from magy_server.lsp.transport import PASSED_ON, Connection
 from tests.lsp.client import CAPABILITIES
 
 USUAL: Mapping[str, Any] = {"processId": 7, "rootUri": "file:///p", "capabilities": CAPABILITIES}
@@ -83,21 +83,33 @@ class End:
         raise NotImplementedError
 
 
-async def of_pygls(message: Mapping[str, Any], *, greeted: bool = False) -> dict[str, Any] | None:
-    """What the whole server sends for this message, if it is initialized by it."""
+async def served(message: Mapping[str, Any], *, greeted: bool) -> tuple[Server, bytes]:
+    """A server that got this message first, and what it has sent."""
     end, outbox = End(), Outbox()
     outbox.attach(end)
     connection = Connection(outbox)
     front = EditorFrontDoor(lambda: compose, lambda: "", lambda: examination)
     server = Server(connection, front, greeted=greeted)
     connection.feed(framed(message))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    if greeted:
-        assert server.pygls.protocol.initialized and not end.written
-        return None
-    (sent,) = FrameDecoder().feed(end.written)
+    while not greeted and not end.written:
+        await asyncio.sleep(0.001)
+    return server, end.written
+
+
+async def of_pygls(message: Mapping[str, Any]) -> dict[str, Any]:
+    """What the whole server sends for this message, if it is initialized by it. What it then knows
+    of the client is what it would know from the message alone, if that says who the client is."""
+    server, written = await served(message, greeted=False)
+    (sent,) = FrameDecoder().feed(written)
+    if answer(message) is not None:
+        greeted, nothing = await served(message, greeted=True)
+        assert not nothing and known(greeted) == known(server)
     return dict(sent)
+
+
+def known(server: Server) -> list[Any]:
+    client, workspace = server.client, server.workspace
+    return [vars(client.can), client.name, workspace.folder_paths(), workspace.encoding]
 
 
 def framed(message: Mapping[str, Any]) -> bytes:
@@ -134,7 +146,6 @@ async def test_usual_clients_get_the_answer_that_pygls_would_give(capabilities: 
         }
     )  # fmt: skip
     assert answer(message) == await of_pygls(message)
-    await of_pygls(message, greeted=True)
 
 
 @pytest.mark.req("F001")
@@ -147,8 +158,6 @@ async def test_an_odd_client_gets_the_answer_that_pygls_would_give_or_waits_for_
             params = with_odd({**USUAL, "capabilities": base}, place, value)
             ours = answer(initialize(params))
             assert ours is None or ours == await of_pygls(initialize(params)), value
-            if ours is not None:
-                await of_pygls(initialize(params), greeted=True)
 
 
 async def test_odd_things_together() -> None:
@@ -161,6 +170,13 @@ async def test_odd_things_together() -> None:
         assert ours is None or ours == await of_pygls(initialize(params)), params
         answered += ours is not None
     assert 30 < answered < 120
+
+
+async def test_what_is_passed_on_is_all_that_the_standard_server_handles() -> None:
+    server, _ = await served(initialize(USUAL), greeted=False)
+    ours = {"initialized", "shutdown", "exit", "$/setTrace", *server.connection.methods}
+    standard = await server.standard()
+    assert standard.handles - ours == PASSED_ON
 
 
 def said(data: bytes) -> tuple[Greeting, bytes]:

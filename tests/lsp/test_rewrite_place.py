@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from lsprotocol import types
-
 from magy_server.api.rewrites.live_preview import LivePlace
 from magy_server.core.values import Selected
 from magy_server.lsp.documents import LiveWorkspace
@@ -22,9 +20,8 @@ HASH = "0" * 64
 class Typing:
     def __init__(self, path: Path, text: str) -> None:
         self.uri = uri_of(path)
-        self.workspace = LiveWorkspace(None)
-        item = types.TextDocumentItem(self.uri, "text", 1, text)
-        self.workspace.put_text_document(item)
+        self.workspace = LiveWorkspace()
+        self.workspace.opened(self.uri, text, 1)
         lines = text.splitlines(keepends=True)
         start = len("".join(lines[:MIDDLE]))
         selected = Selected(path=str(path), base=HASH, start=start, end=start + len(lines[MIDDLE]))
@@ -32,11 +29,8 @@ class Typing:
 
     def type(self, line: int, text: str, last: int | None = None, column: int = 0) -> None:
         """In the place of all from the beginning of a line to a column of the last."""
-        end = types.Position(line if last is None else last, column)
-        range = types.Range(types.Position(line, 0), end)
-        change = types.TextDocumentContentChangePartial(range=range, text=text)
-        name = types.VersionedTextDocumentIdentifier(1, self.uri)
-        self.workspace.update_text_document(name, change)
+        end = line if last is None else last, column
+        self.workspace.changed(self.uri, 1, [((line, 0), end, text)])
 
     @property
     def line(self) -> int:
