@@ -130,7 +130,7 @@ def test_a_file_that_is_left_alone_is_an_error(magy: Magy, id: str) -> None:
     for words in (["--dry-run"], []):
         done = magy("sessions", "undo", id, *words)
         assert done.returncode == 1
-        assert "app.py left alone: Somebody else changed the same lines later" in done.stdout
+        assert "app.py left alone: The same lines were changed later" in done.stdout
     assert app.read_text() == START.replace("hello", "something else")
     assert not (magy.root / "new" / "file.py").exists()
 

@@ -248,7 +248,7 @@ class _TakingBack:
         merged = merge3(base, mine, theirs)
         if merged.conflicts:
             lines = ", ".join(str(conflict.live_line) for conflict in merged.conflicts[:5])
-            raise _Problem(f"Somebody else changed the same lines later: at {lines}.")
+            raise _Problem(f"The same lines were changed later: at {lines}.")
         if not merged.changes:
             return here
         try:

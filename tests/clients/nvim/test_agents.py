@@ -35,9 +35,13 @@ text: It computes **prices**.
 @pytest.mark.req("F012", "G022")
 def test_a_child_is_watched_answered_spoken_to_and_closed(start: Start) -> None:
     with start(SCRIPT, "prices.py", lines=36) as nvim:
-        nvim.command("Magy")
+        nvim.command("Magy children")
+        nvim.command("wincmd p | Magy")
         nvim.keys("look into the prices<C-s>")
-        nvim.until_seen("? Spawn general: Taxes")
+        nvim.until_seen("? Spawn general: Taxes", "? shop")
+        nvim.command("Magy answer")
+        nvim.until_seen("│q leave it open", "p this project ")
+        nvim.keys("q")
         nvim.command("Magy allow")
         nvim.until_seen("asked by general “Taxes”, a child of build")
         nvim.keys("<Esc>")
@@ -52,7 +56,9 @@ def test_a_child_is_watched_answered_spoken_to_and_closed(start: Start) -> None:
         nvim.keys("<Esc>")
         nvim.command("wincmd k")
         nvim.keys("-")  # <Plug>(magy-parent)
-        nvim.until_seen("It has told me.", "result ✓ general  Taxes  completed")
+        nvim.until_seen(
+            "It has told me.", "result ✓ general  Taxes  completed", "magy://shop/prompt"
+        )
         nvim.command("Magy children")
         nvim.keys("2Gx")
         nvim.until_lua("return vim.fn.bufname():find('agents') ~= nil and vim.fn.line('$') == 2")

@@ -109,6 +109,16 @@ def test_stylua_would_change_nothing() -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_what_is_said_fits_on_a_line_of_80_columns() -> None:
+    """Beside "Magy: " and what Neovim keeps for itself. Longer, it would have one press ENTER."""
+    said = [
+        text
+        for file in LUA
+        for text in re.findall(r'say\.(?:info|warn)\(\s*"(.*?)"[,)]', file.read_text("utf-8"))
+    ]
+    assert len(said) > 50 and not [text for text in said if len(text) > 62]
+
+
 def test_modules_are_small() -> None:
     assert not [str(file) for file in LUA if len(file.read_text("utf-8").splitlines()) >= 400]
 

@@ -98,7 +98,7 @@ def test_a_turn_is_undone_and_redone_after_a_look(start: Start, shop: Path) -> N
         nvim.until_seen("# Undo 1 turn", "# changes: prices.py  +3 -3")
         nvim.keys("y")
         nvim.until("undone", lambda: file.read_text() == PRICES)
-        nvim.until_seen("Undone: 1 file", "The prompt has what you asked.")
+        nvim.until_seen("Undone: 1 file", "The prompt is back.")
         assert nvim.lua("return {vim.fn.bufname(), #vim.api.nvim_list_wins()}") == ["prices.py", 1]
         nvim.command("Magy")
         nvim.until_seen("tidy the prices", "— Undone: 1 file and the conversation")
@@ -129,8 +129,10 @@ def test_what_is_proposed_is_shown_and_applied_when_it_is_accepted(
         nvim.command("Magy ask propose")
         nvim.until_seen("proposed", "+     return name.strip()")
         assert (shop / "prices.py").read_text() == PRICES
+        nvim.command("new | wincmd p | resize 2")
         nvim.command("Magy next")
         nvim.until("there", lambda: nvim.lua("return vim.fn.line('.')") == 10)
+        nvim.until_seen("+     return name.strip()")
         nvim.command("Magy accept")
         nvim.until("applied", lambda: "name.strip()" in (shop / "prices.py").read_text())
 

@@ -31,7 +31,8 @@ local function lines_of(shown)
   local preview, project, wanted = shown.preview, shown.view.project, shown.wanted
   local turns = ("%d turn%s"):format(#preview.turns, #preview.turns == 1 and "" or "s")
   local lines = { ("# %s %s"):format(wanted.undoes and "Redo" or "Undo", turns) }
-  local conversation = preview.conversation and "The conversation goes back, too." or "The conversation stays"
+  local goes = ("The conversation %s back, too."):format(wanted.undoes and "comes" or "goes")
+  local conversation = preview.conversation and goes or "The conversation stays"
   if not preview.conversation then
     conversation = conversation .. ((preview.why or "") ~= "" and ": " .. preview.why or ".")
   end
@@ -78,20 +79,24 @@ local function done(shown, result)
       changed = changed + 1
     end
   end
-  local what = ("%d file%s%s"):format(
-    changed,
-    changed == 1 and "" or "s",
-    result.conversation and " and the conversation" or ""
-  )
-  local rest = #left > 0 and (" Left alone: %s."):format(table.concat(left, ", ")) or ""
+  local what = {}
+  if changed > 0 or not result.conversation then
+    table.insert(what, ("%d file%s"):format(changed, changed == 1 and "" or "s"))
+  end
+  if result.conversation then
+    table.insert(what, "the conversation")
+  end
+  local except = #left > 0 and " except " .. table.concat(left, ", ") or ""
+  local rest = ""
   -- What was said is in the prompt then, to be said otherwise.
   if result.conversation and not shown.wanted.undoes and (result.prompt or "") ~= "" then
     local block = shown.view.state:get(result.turnId)
     if prompt.put(shown.view, block and content.words(block.data.content) or result.prompt) then
-      rest = rest .. " The prompt has what you asked."
+      rest = " The prompt is back."
     end
   end
-  say.info("%s: %s.%s", shown.wanted.undoes and "Redone" or "Undone", what, rest)
+  local verb = shown.wanted.undoes and "Redone" or "Undone"
+  say.info("%s%s: %s.%s", verb, except, table.concat(what, " and "), rest)
   for _, file in ipairs(result.files) do
     local buf = vim.fn.bufnr(file.path)
     if buf > 0 and api.nvim_buf_is_loaded(buf) then

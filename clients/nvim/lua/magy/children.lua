@@ -15,7 +15,8 @@ local api = vim.api
 
 local M = {}
 
-local trees = {} -- buffer -> {project, rows = line -> child, closed = whether closed ones are shown}
+-- buffer -> {project, session, rows = line -> child, closed = whether closed ones are shown}
+local trees = {}
 
 local KEYS = {
   { "<CR>", "transcript", "go to its transcript" },
@@ -59,7 +60,7 @@ local function draw(buf)
   local tree = trees[buf]
   local view = session.main(tree.project)
   local lines = { ("%s %s"):format(words.mark(view.state.state), one_line(view.state.title or tree.project.name)) }
-  tree.rows = {}
+  tree.session, tree.rows = view.session, {}
   if view.session then
     add_rows(tree, view.session, 1, lines)
   end
@@ -83,8 +84,9 @@ events.on("children", redraw)
 events.on("shown", function(view)
   for buf, tree in pairs(trees) do
     if tree.project == view.project and view == session.main(view.project) then
-      for _, window in ipairs(vim.fn.win_findbuf(buf)) do
-        pcall(api.nvim_win_close, window, false) -- it was opened for another session; the last window stays
+      local other = tree.session and tree.session ~= view.session
+      for _, window in ipairs(other and vim.fn.win_findbuf(buf) or {}) do
+        pcall(api.nvim_win_close, window, false) -- it was opened for that one; the last window stays
       end
       draw(buf)
     end

@@ -90,7 +90,7 @@ end
 local function read(project, name)
   local cmd = vim.lsp.config.magy.cmd
   if type(cmd) ~= "table" then
-    return say.warn("`cmd` of the server is a function; `magy skills show %s` in a shell prints the skill.", name)
+    return say.warn("`cmd` is a function: run `magy skills show %s` in a shell.", name)
   end
   local words = { cmd[1], "skills", "show", name }
   vim.system(words, { text = true, cwd = project.root }, function(done)
@@ -119,7 +119,7 @@ function M.skills(view)
       return item.kind == "skill"
     end, items)
     if #skills == 0 then
-      return say.info("There are no skills here; `magy skills new NAME` in a shell begins one.")
+      return say.info("No skills yet: `magy skills new NAME` in a shell begins one.")
     end
     vim.ui.select(skills, { prompt = "Skills", format_item = described }, function(skill)
       if not skill then

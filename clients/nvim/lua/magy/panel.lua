@@ -14,6 +14,7 @@ local render = require("magy.view.render")
 local say = require("magy.say")
 local session = require("magy.session")
 local text = require("magy.state.text")
+local words = require("magy.state.words")
 
 local api = vim.api
 
@@ -49,12 +50,21 @@ local function state_for(project, question)
   return session.main(project).state
 end
 
-local function keys_line(question)
-  local words = {}
-  for _, choice in ipairs(questions.choices(question)) do
-    table.insert(words, ("%s %s"):format(choice.key, choice.label))
+--- Returns the keys that answer, on as many lines of that width as they take.
+local function key_lines(question, width)
+  local choices = questions.choices(question)
+  table.insert(choices, { key = "q", label = "leave it open" })
+  local lines = { "" }
+  for _, choice in ipairs(choices) do
+    local key = ("%s %s"):format(choice.key, choice.label)
+    local longer = words.joined({ lines[#lines], key })
+    if vim.fn.strdisplaywidth(longer) > width then
+      table.insert(lines, key)
+    else
+      lines[#lines] = longer
+    end
   end
-  return table.concat(words, "  ")
+  return lines
 end
 
 --- Returns the lines of the panel: what is asked, all that would run, by whom and why, and the keys.
@@ -140,8 +150,8 @@ local function show(question, project, count)
   local width = math.max(20, math.min(vim.o.columns - 4, 76))
   local most = focused and vim.o.lines - 6 or config.get().panel_height
   local lines, foot = lines_of(question, project, count)
-  local hint = focused and keys_line(question) .. "  q leave it open" or maps.way("answer") .. "  to refuse or allow"
-  table.insert(foot, hint)
+  local hint = focused and key_lines(question, width) or { maps.way("answer") .. "  to refuse or allow" }
+  vim.list_extend(foot, hint)
   lines = focused and vim.list_extend(lines, foot) or clipped(lines, foot, most)
   local buf = fill(lines)
   local place = {
@@ -345,7 +355,7 @@ function M.key(key)
       return M.leave()
     end
   end
-  say.info("Magy cannot tell what a lasting yes would allow here, so it offers none.")
+  say.info("Magy cannot tell what a lasting yes would allow.")
 end
 
 --- Allows what is asked, for `scope`: once, session or project.
@@ -357,12 +367,12 @@ function M.allow(scope)
   for _, choice in ipairs(questions.choices(question)) do
     if choice.outcome == "allow" and choice.scope == scope then
       if questions.spawns(question) and scope == "once" then
-        say.info("Until your next prompt, agents may be given tasks like this one.")
+        say.info("Until your next prompt agents may be given such tasks.")
       end
       return respond(project, question, "allow", scope, "")
     end
   end
-  say.warn("Magy cannot tell what a yes for the %s would allow here, so it offers none.", scope)
+  say.warn("Magy cannot tell what a yes for the %s would allow.", scope)
 end
 
 --- Refuses what is asked; without a reason, the person is asked for one.

@@ -160,7 +160,7 @@ function M.export(view, path)
     local target = vim.fs.normalize(vim.startswith(name, "/") and name or vim.fs.joinpath(view.project.root, name))
     local cmd = vim.lsp.config.magy.cmd
     if type(cmd) ~= "table" then
-      return say.warn("`cmd` of the server is a function; `magy sessions export` in a shell writes the session.")
+      return say.warn("`cmd` is a function: run `magy sessions export` in a shell.")
     end
     local words = { cmd[1], "sessions", "export", view.session, "--output", target }
     vim.system(words, { text = true, cwd = view.project.root }, function(done)

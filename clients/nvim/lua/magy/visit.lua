@@ -2,10 +2,8 @@
 
 local buffers = require("magy.view.buffer")
 local context = require("magy.context")
-local projects = require("magy.project")
 local render = require("magy.view.render")
 local say = require("magy.say")
-local session = require("magy.session")
 local words = require("magy.state.words")
 
 local api = vim.api
@@ -93,7 +91,7 @@ function M.parent()
   if not parent then
     return say.info("This session has no parent.")
   end
-  buffers.open(session.view_of(projects.of(view.project.root), parent))
+  require("magy.children").show(view.project, parent)
 end
 
 return M

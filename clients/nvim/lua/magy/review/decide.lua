@@ -13,6 +13,8 @@ local api = vim.api
 
 local M = {}
 
+M.NONE_HERE = "No change waits here; `:Magy next` goes to one."
+
 local WORDS = { accept = "Accepted", reject = "Rejected", amend = "Amended" }
 
 local function cursor_line()
@@ -23,19 +25,19 @@ end
 local function here()
   local found = draw.at(api.nvim_get_current_buf(), cursor_line())
   if not found then
-    say.info("No change that waits for a decision is here. `:Magy next` goes to one.")
+    say.info(M.NONE_HERE)
   end
   return found
 end
 
 -- Going -----------------------------------------------------------------------------------------
 
---- Goes to a line (from 0) of a file, and has the lines shown that a change there replaced.
+--- Goes to a line (from 0) of a file, and has all of a change there shown.
 local function go_to(path, row)
   visit.file(path, row + 1)
   local at = draw.at(0, cursor_line())
-  if at and at.row == 0 then
-    draw.uncover(0, #vim.split(at.hunk.oldText or "", "\n"))
+  if at then
+    draw.reveal(at)
   end
 end
 
@@ -103,7 +105,7 @@ local function resolve(project, file, decision, what, reason, text, done)
     if result.message and result.message ~= "" then
       say.warn("%s", result.message)
     elseif stale(result) then
-      say.warn("The change has become another one meanwhile; look at it again.")
+      say.warn("The change has become another one; look at it again.")
     end
     if done then
       done(result)
@@ -132,7 +134,7 @@ local function decide_lines(decision, range, reason)
   local project = projects.here(0)
   local files = data.files_of(project, api.nvim_get_current_buf())
   if #files == 0 then
-    return say.info("No change in this buffer waits for a decision.")
+    return say.info(M.NONE_HERE)
   end
   resolve(project, files[1], decision, { lines = { start = range[1] - 1, ["end"] = range[2] } }, reason)
 end
@@ -141,7 +143,7 @@ local function decide_file(decision, reason)
   local project = projects.here(0)
   local files = data.files_of(project, api.nvim_get_current_buf())
   if #files == 0 then
-    return say.info("No change in this buffer waits for a decision.")
+    return say.info(M.NONE_HERE)
   end
   for _, file in ipairs(files) do
     resolve(project, file, decision, { all = true }, reason)

@@ -142,6 +142,28 @@ local function draw_hunk(buf, file, hunk, plain)
   return api.nvim_buf_set_extmark(buf, ns, first, 0, opts)
 end
 
+--- Scrolls the current window so that all of a change is seen, `at` as M.at returns it: its lines, and those
+--- that stand above or below them. Where there is no room, its beginning.
+function M.reveal(at)
+  local proposed = at.file.mode == "proposed"
+  local count = #split((proposed and at.hunk.newText or at.hunk.oldText) or "")
+  local above = not proposed and at.hunk.above and count or 0
+  local first, top = at.row + 1, vim.fn.line("w0")
+  local room = vim.fn.getwininfo(api.nvim_get_current_win())[1].height
+  local function is_below()
+    local range = { start_row = top - 1, end_row = math.max(at.row, at.last - 1) }
+    return api.nvim_win_text_height(0, range).all + count - above > room
+  end
+  while top < first and is_below() do
+    top = top + 1
+  end
+  if top >= first then
+    vim.fn.winrestview({ topline = first, topfill = math.min(above, room - 1) })
+  elseif top > vim.fn.line("w0") then
+    vim.fn.winrestview({ topline = top })
+  end
+end
+
 --- Scrolls windows that show the first line down to the virtual lines above it.
 function M.uncover(buf, count)
   for _, window in ipairs(vim.fn.win_findbuf(buf)) do
@@ -191,14 +213,15 @@ api.nvim_create_autocmd("BufWipeout", {
   end,
 })
 
---- Returns the hunk at a line (from 0) of a buffer: {file, hunk, row}, or nil.
+--- Returns the hunk at a line (from 0) of a buffer, or nil: {file, hunk, row = its first line, last = the line
+--- after it}.
 function M.at(buf, line)
   for _, one in ipairs(drawn[buf] or {}) do
     local mark = api.nvim_buf_get_extmark_by_id(buf, ns, one.id, { details = true })
     if mark[1] then
       local last = math.max(mark[1] + 1, mark[3].end_row or 0)
       if line >= mark[1] and line < last then
-        return { file = one.file, hunk = one.hunk, row = mark[1] }
+        return { file = one.file, hunk = one.hunk, row = mark[1], last = last }
       end
     end
   end

@@ -69,7 +69,7 @@ function M.diff()
   local project, buf = projects.here(0), api.nvim_get_current_buf()
   local file = data.files_of(project, buf)[1]
   if not file then
-    return say.info("No change in this buffer waits for a decision.")
+    return say.info(require("magy.review.decide").NONE_HERE)
   end
   local proposed = file.mode == "proposed"
   text_at(project, proposed and file.proposedUri or file.baseUri, function(text)

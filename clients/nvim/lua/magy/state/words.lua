@@ -12,6 +12,7 @@ local MARKS = {
   in_progress = "▸",
   running = "▸",
   waiting = "?",
+  requires_action = "?",
   closed = "▪",
   idle = "○",
 }

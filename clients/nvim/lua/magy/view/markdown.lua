@@ -7,8 +7,9 @@ local LARGEST = 100000 -- bytes; longer answers stay plain
 
 local BELOW = 1 -- the text begins in the second line of its block
 
--- Marks that only say how a text looks. Where a link goes to is always seen.
-local HIDDEN = { code_span_delimiter = true, emphasis_delimiter = true, fenced_code_block_delimiter = true }
+-- Marks that only say how a text looks, and what is shown in their place: without colours one sees, too, where
+-- code begins and ends. Where a link goes to is always seen.
+local HIDDEN = { code_span_delimiter = "", emphasis_delimiter = "", fenced_code_block_delimiter = "┄" }
 
 --- Adds the marks of one tree of a parsed text.
 local function add(tree, language, source, into)
@@ -18,9 +19,10 @@ local function add(tree, language, source, into)
   end
   for id, node, metadata in query:iter_captures(tree:root(), source) do
     local name = query.captures[id]
-    if HIDDEN[node:type()] then
+    local shown = HIDDEN[node:type()]
+    if shown then
       local row, col, end_row, end_col = node:range()
-      table.insert(into, { row + BELOW, col, { end_row = end_row + BELOW, end_col = end_col, conceal = "" } })
+      table.insert(into, { row + BELOW, col, { end_row = end_row + BELOW, end_col = end_col, conceal = shown } })
     end
     if name:sub(1, 1) ~= "_" and name ~= "spell" and name ~= "nospell" and name ~= "conceal" then
       local row, col, end_row, end_col = node:range()
