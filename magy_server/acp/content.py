@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from magy_server.acp.shapes import Sent
 from magy_server.core.errors import InvalidRequest
+from magy_server.edits.formats.unified import UnifiedReader
+from magy_server.edits.model import EditError, FileEdit
 from magy_server.regex import regex
 
 Json = dict[str, Any]
-_NONE = "/dev/null"
-_HUNK = regex(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@.*$", re.MULTILINE)
-_FILE = regex(r"^--- (.*)\n\+\+\+ (.*)\n", re.MULTILINE)
+_GIT = regex(r"^(?=diff --git )", re.MULTILINE)
 
 
 def prompt(blocks: Sequence[Sent | Json]) -> list[Json]:
@@ -78,40 +79,31 @@ def locations(content: Sequence[Mapping[str, Any]]) -> Json:
 def hunks(changes: Sequence[Mapping[str, Any]], patch: str, root: str) -> Iterator[Json]:
     """The hunks of a patch. `changes` has the absolute paths of its files, as far as they are
     known. `_meta.magy.line` is the first line of the hunk afterwards, from 1."""
-    starts = [*_FILE.finditer(patch)]
-    for n, start in enumerate(starts):
-        end = starts[n + 1].start() if n + 1 < len(starts) else len(patch)
-        body = patch[start.end() : end]
-        heads = [*_HUNK.finditer(body)]
-        for at, head in enumerate(heads):
-            stop = heads[at + 1].start() if at + 1 < len(heads) else len(body)
-            before, after = _sides(body[head.end() + 1 : stop])
-            yield {
-                "type": "diff",
-                "path": _path(start[1], start[2], changes, root),
-                **({} if start[1] == _NONE else {"oldText": before}),
-                "newText": after,
-                "_meta": {"magy": {"line": int(head[1])}},
-            }
+    for edit in _edits(patch):
+        named = {"type": "diff", "path": _path(edit.to or edit.path, changes, root)}
+        if edit.op == "create":
+            yield {**named, "newText": edit.content, **_at(1)}
+        moved = 0
+        for hunk in edit.hunks:
+            line = (hunk.line or 1) + moved
+            moved += hunk.new.count("\n") - hunk.old.count("\n")
+            yield {**named, "oldText": hunk.old, "newText": hunk.new, **_at(line)}
 
 
-def _path(old: str, new: str, changes: Sequence[Mapping[str, Any]], root: str) -> str:
-    name = (old if new == _NONE else new)[2:]
+def _edits(patch: str) -> Iterator[FileEdit]:
+    """What changes more than text (a picture, a mode) has no hunks."""
+    for part in _GIT.split(patch):
+        reader = UnifiedReader()
+        with suppress(EditError):
+            reader.feed(part)
+            reader.finish()
+        yield from reader.edits()
+
+
+def _at(line: int) -> Json:
+    return {"_meta": {"magy": {"line": line}}}
+
+
+def _path(name: str, changes: Sequence[Mapping[str, Any]], root: str) -> str:
     known = (change["path"] for change in changes if change["path"].endswith(f"/{name}"))
     return next(known, None) or os.path.join(root, name)
-
-
-def _sides(hunk: str) -> tuple[str, str]:
-    sides: dict[str, list[str]] = {"-": [], "+": []}
-    last = ""
-    for line in hunk.removesuffix("\n").split("\n"):
-        mark, words = line[:1], f"{line[1:]}\n"
-        if mark == "\\":  # the line above it has no end
-            for side in ("-", "+") if last == " " else (last,):
-                sides[side][-1] = sides[side][-1].rstrip("\n")
-            continue
-        for side in ("-", "+") if mark == " " else (mark,):
-            if side in sides:
-                sides[side].append(words)
-        last = mark if mark in (" ", "-", "+") else last
-    return "".join(sides["-"]), "".join(sides["+"])

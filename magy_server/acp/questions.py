@@ -102,7 +102,7 @@ class Questions:
 
     def leave(self, session_id: str) -> None:
         """The client does not show this session any more."""
-        self.resolved(id for id in [*self._asking] if id.startswith(session_id))
+        self.resolved(id for id in [*self._asking] if tree.root(id) == session_id)
 
     # --- inside ---------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from magy_server.acp.content import of_call
+from magy_server.acp.content import locations, of_call
 from magy_server.acp.conversation import Conversation
 
 from .harness import FS, client
@@ -143,6 +143,9 @@ def test_a_patch_becomes_a_text_before_and_after_for_each_hunk() -> None:
         "--- a/one.py\n+++ b/one.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n@@ -9 +9,2 @@\n x\n+y\n"
         "\\ No newline at end of file\n--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+n\n"
         "--- a/old.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-o\n"
+        "diff --git a/x.png b/x.png\nindex 1..2 100644\nBinary files a/x.png and b/x.png differ\n"
+        'diff --git "a/a \\"b\\".sql" "b/a \\"b\\".sql"\n--- "a/a \\"b\\".sql"\n'
+        '+++ "b/a \\"b\\".sql"\n@@ -3,2 +3,2 @@\n--- old\n+++ new\n x\n'
     )
     part = {"type": "diff", "changes": [{"operation": "modify", "path": "/else/one.py"}],
             "patch": {"format": "git_patch", "text": patch}}  # fmt: skip
@@ -152,7 +155,10 @@ def test_a_patch_becomes_a_text_before_and_after_for_each_hunk() -> None:
         ("/else/one.py", "x\n", "x\ny"),
         ("/p/new.py", None, "n\n"),
         ("/p/old.py", "o\n", ""),
+        ('/p/a "b".sql', "-- old\nx\n", "++ new\nx\n"),
     ]
+    lines = [place["line"] for place in locations(of_call([part], "/p"))["locations"]]
+    assert lines == [1, 9, 1, 1, 3]
 
 
 async def test_a_client_that_knows_magy_gets_its_messages_too(root: Path, state: Path) -> None:
