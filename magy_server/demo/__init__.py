@@ -32,6 +32,7 @@ MORE = (
 )
 DECIDE = "@magi Should the shop round prices when it stores them?"
 DELEGATE = "Have a child agent write a test of total(), and tell me how it went."
+TEAM = "Have a team find out what the head of our price list must say about VAT."
 PROMPT = "average() crashes on an empty list. Please fix it and run the tests."
 
 
@@ -107,6 +108,8 @@ async def _play(directory: Path, *, fast: bool, real: bool) -> int:
             screen.scene("Ada gives a task to a child agent, and talks to both agents")
             ended = ended and await story.ask("delegate", DELEGATE) == "end_turn"
             await story.review.accept_all(root / TEST_OF_TOTAL)
+            screen.scene("Ada has a team look something up: two side by side, one builds on both")
+            ended = ended and await story.ask("team", TEAM) == "end_turn"
             screen.scene("Ada has a question judged by three agents, each by itself")
             ended = ended and await story.ask("decide", DECIDE) == "end_turn"
         done = await _after(screen, editor, root, file, real=real)

@@ -180,12 +180,13 @@ class Screen:
             self.say(f"   [{decision['action']}: {decision['rule']}]", DIM)
         status = about.get("status")
         if status and update.get("status") in ("completed", "failed", "cancelled"):
-            self._said(call, update.get("content", []))
+            self._said(call, update.get("content", []), graph="graph" in about)
             colour = GREEN if status == "completed" else RED
             self.say(f"    {status}", colour)
 
-    def _said(self, call: str, content: list[dict[str, Any]]) -> None:
-        """A change in full; of a command's output the end, unless it streamed."""
+    def _said(self, call: str, content: list[dict[str, Any]], *, graph: bool) -> None:
+        """A change in full; of a command's output the end, unless it streamed; of a graph of tasks
+        what was found in bringing it together."""
         if self._kinds[call] == "execute":
             texts = [block["content"] for block in content if block["type"] == "content"]
             shown = self._shown.pop(call, "").strip("\n")
@@ -195,6 +196,8 @@ class Screen:
             for line in rest.strip("\n").splitlines()[-TAIL:]:
                 self.say(f"    │ {line}", DIM, hang="    │ ")
         self._break()
+        for block in content[1:] if graph else ():  # first stand the tasks, which streamed
+            self.say(f"    {block['content']['text']}", YELLOW)
         for block in content:
             if block["type"] == "diff":
                 self.diff(block["patch"]["text"])

@@ -16,7 +16,7 @@ from magy_server.core.agents.mail import Mailed, TextPayload, ulid
 from magy_server.core.agents.narrowing import narrowing
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.events import Requeued
-from magy_server.core.graphs.graph import GraphTask, plain
+from magy_server.core.graphs.graph import GraphTask, names, plain
 from magy_server.core.graphs.progress import Attempt, GraphProgress
 from magy_server.core.graphs.recorded import attempts
 from magy_server.core.permit import Ruleset
@@ -146,7 +146,8 @@ class GraphRun:
     def _wanted(self, task: GraphTask, number: int) -> Spawn:
         key = tree.attempt(self.id, task.id, number)
         to = tree.child(self.parent.id, key)
-        how = self._progress().states
+        progress = self._progress()
+        how = progress.states
         came = [self._attempts[id][-1] for id in task.needs if how[id] == "completed"]
         failed = [id for id in task.needs if how[id] != "completed"]
         prompt = escaped(task.prompt)
@@ -154,6 +155,11 @@ class GraphRun:
             prompt += (
                 f"\n\nNothing came of {', '.join(failed)}, on which this task depends. Do what can "
                 "be done without, and say in your result what is missing for that reason."
+            )
+        if odd := progress.at_odds(task):  # by name: what they say is data
+            prompt += (
+                f"\n\nThe results of {names(odd)} contradict each other. Settle by evidence "
+                "what is right, or show both and say that it is open."
             )
         return Spawn(
             key=key,

@@ -132,6 +132,24 @@ def test_the_demo_has_a_child_that_is_watched_steered_and_asked_about(shown: str
         assert found, f"{sentence!r} does not come after what comes before it: {before}"
 
 
+@pytest.mark.needs("git")
+@pytest.mark.req("C062", "C061", "C019")
+def test_the_demo_has_a_team_whose_results_contradict_each_other(shown: str) -> None:
+    act = shown.partition("Ada has a team look something up")[2].partition("judged by three")[0]
+    begun, ended = act.index("▸ notes (explore): running"), act.index("✓ code (explore): completed")
+    assert begun < ended < act.index("▸ list (explore): running"), "side by side, then the third"
+    words = " ".join(act.split())
+    for sentence in (
+        "? Run 3 tasks: code, notes, list Ada: allowed once",
+        "4791 tokens",
+        'code and notes contradict each other: "Prices include 20 % VAT." and "Prices include 19 % '
+        'VAT.". list was to settle it.',
+        "The rate is open: the code says 20 %, the notes 19 %.",
+    ):
+        before, found, words = words.partition(sentence)
+        assert found, f"{sentence!r} does not come after what comes before it: {before}"
+
+
 def test_a_margin_stands_before_each_line(capsys: pytest.CaptureFixture[str]) -> None:
     screen = Screen(pause=0, margin="|", who="helper")
     for text in ("One\nand ", "two"):

@@ -55,6 +55,8 @@ async def test_who_needs_others_begins_when_they_are_done_with_what_they_said(
         assert list(found) == ["north.1", "south.1", "draft.1"]
         assert one.said().splitlines()[0].startswith("✓ north (explore): completed, ")
         assert one.said().endswith("Both looked.")
+        odd = '"A ton costs 30." and "A ton costs 40.". draft was to settle it.'
+        assert f"- north and south contradict each other: {odd}" in one.said()
         draft = found["draft.1"]
         assert draft["createdAt"] >= max(
             found["north.1"]["updatedAt"], found["south.1"]["updatedAt"]
@@ -107,6 +109,7 @@ async def test_an_agent_is_given_what_the_others_said_and_by_whom(root: Path, st
         draft = await told(one, (await tasks_of(one))["draft.1"]["sessionId"])
         assert "A ton costs 30." in draft and "A ton costs 40." in draft
         assert "north.1" in draft and "write the report" in draft
+        assert "The results of north, south contradict each other. Settle" in draft
         north = await told(one, (await tasks_of(one))["north.1"]["sessionId"])
         assert "costs 40" not in north and "report" not in north
 

@@ -328,6 +328,7 @@ async def test_each_skill_that_comes_with_magy_is_at_work_when_it_is_named(
         "requesting-code-review", "receiving-code-review", "finishing-a-development-branch",
         "research", "research-add", "research-batch", "research-explore", "research-report",
         "skill-creator", "init", "dispatching-parallel-agents", "subagent-driven-development",
+        "swarm",
     }  # fmt: skip
     assert wanted <= set(shipped().skills)
     async with at_work(root, state) as (one, model):

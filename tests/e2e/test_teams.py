@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from .harness import person
-from .test_child_tools import bypass, script
+from .test_child_tools import bypass, call, script
 from .test_graphs import graph, task, tasks_of, told
 
+WRITES = call("write_file", path="till.txt", content="Ring.\n") + "---\n"
 SWARM = script(
     "prompt: start",
     graph(
@@ -22,7 +23,7 @@ SWARM = script(
     ),
     "---\ntext: {{last}}\n",
     "prompt: plan the shop\ntext: dev has the till.\n",
-    "prompt: build the shop\ntext: The till rings.\n",
+    f"prompt: build the shop\n{WRITES}text: The till rings.\n",
     "prompt: test the shop\ntext: The door jams.\n",
     "prompt: combine what came of the shop\ntext: Mend the door.\n",
 )
@@ -32,7 +33,7 @@ SWARM = script(
 async def test_a_swarm_of_roles_hears_the_lead_and_then_each_other(root: Path, state: Path) -> None:
     async with person(root, state, SWARM) as one:
         await bypass(one)
-        await one.turn("start")
+        await one.turn("@swarm start")
         found = await tasks_of(one)
         assert list(found) == ["lead.1", "dev.1", "qa.1", "dev-2.1", "qa-2.1", "end.1"]
         assert [child["agent"] for child in found.values()] == [
@@ -43,9 +44,10 @@ async def test_a_swarm_of_roles_hears_the_lead_and_then_each_other(root: Path, s
         again = await told(one, found["dev-2.1"]["sessionId"])
         assert "The till rings." in again and "The door jams." in again
         assert one.said().endswith("Mend the door.")
+        assert (root / "till.txt").read_text() == "Ring.\n"
 
 
-AUTO = SWARM.replace(', "shape": "swarm"', "")
+AUTO = SWARM.replace(', "shape": "swarm"', "").replace(WRITES, "")
 
 
 @pytest.mark.req("A181")

@@ -77,7 +77,7 @@ def merged(pieces: Sequence[Piece]) -> Merged:
         texts = [f"## {piece.task}\n\n{piece.text.strip()}" for piece in pieces
                  if piece.task not in alike]  # fmt: skip
         notes += [_kept_once(*one) for one in twins.items()]
-    return Merged("\n\n".join(texts), (*notes, *_contradictions(pieces)))
+    return Merged("\n\n".join(texts), (*notes, *conflicts(pieces)))
 
 
 def _sections(piece: Piece) -> list[_Section]:
@@ -194,7 +194,8 @@ def _kept_once(task: str, others: Sequence[str]) -> str:
     return f"{names(others)} {says} what {task} says; it is kept once."
 
 
-def _contradictions(pieces: Sequence[Piece]) -> Iterator[str]:
+def conflicts(pieces: Sequence[Piece]) -> Iterator[str]:
+    """Yields a sentence for each contradiction between pieces."""
     found = contradictions([Text(piece.task, piece.text) for piece in pieces])
     for one, other in ((both.one, both.other) for both in found[:SHOWN]):
         if one.text == other.text:

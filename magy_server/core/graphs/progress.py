@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from magy_server.core.agents.child import LIVE, ChildInfo
@@ -13,7 +14,7 @@ from magy_server.core.state.spending import NO_SPENDING, Spent
 from magy_server.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from magy_server.core.graphs.merging import Merged
+    from magy_server.core.graphs.merging import Merged, Piece
 
 MARKS: Mapping[TaskState, str] = {
     "waiting": "·", "ready": "·", "running": "▸", "asking": "?", "completed": "✓",
@@ -72,14 +73,34 @@ class GraphProgress:
     def result(self) -> Merged:
         """Returns what the tasks that nobody needs say together. Of one that gave nothing, what it
         would have built on stands in its place."""
-        from magy_server.core.graphs.merging import Piece, merged  # most runs have no graph
+        from magy_server.core.graphs.merging import conflicts, merged  # most runs have no graph
 
         shown = {task.id for task in last(self.tasks)}
         for task in reversed(self.tasks):
             if task.id in shown and self.states[task.id] != "completed":
                 shown.update(task.needs)
-        done = (one.id for one in self.tasks if self.states[one.id] == "completed")
-        return merged([Piece(id, self.attempts[id][-1].text) for id in done if id in shown])
+        done = [one for one in self.tasks if self.states[one.id] == "completed"]
+        found = merged(self._pieces(one.id for one in done if one.id in shown))
+        settled = (
+            f"{note} {one.id} was to settle it."
+            for one in done for note in conflicts(self._pieces(one.needs))
+        )  # fmt: skip
+        return replace(found, notes=(*found.notes, *settled))
+
+    def at_odds(self, task: GraphTask) -> list[str]:
+        """Returns the tasks whose results the task is given and contradict each other."""
+        from magy_server.core.graphs.contradictions import Text, contradictions
+
+        texts = [Text(piece.task, piece.text) for piece in self._pieces(task.needs)]
+        pairs = ((both.one.task, both.other.task) for both in contradictions(texts))
+        return list(dict.fromkeys(chain.from_iterable(pairs)))
+
+    def _pieces(self, tasks: Iterable[str]) -> list[Piece]:
+        """What came of those of them that are done."""
+        from magy_server.core.graphs.merging import Piece
+
+        done = (id for id in tasks if self.states[id] == "completed")
+        return [Piece(id, self.attempts[id][-1].text) for id in done]
 
     def took(self, task: str) -> Spent:
         """Returns what all attempts at a task took, with the agents below them."""
