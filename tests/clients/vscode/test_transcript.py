@@ -221,6 +221,41 @@ def test_a_huge_output_is_shown_in_part_and_opened_whole(page: Transcript) -> No
     assert page.waits_for("text")["text"] == huge
 
 
+def test_a_huge_message_is_shown_in_part_and_opened_whole(page: Transcript) -> None:
+    log = Log()
+    lines = "".join(f"x{at} = {at}\n" for at in range(2_000))
+    code = f"See:\n\n```python\n{lines}```\n\nIt is **done**.\n"
+    huge = "A **beginning**.\n\n```python\n" + "x = 1  # a comment\n" * 16_000 + "```\n\nThe end"
+    page.tell(
+        updates(*log.prompt("p1", huge), log.says("5", code), log.says("6", huge)),
+        updates(log.entry("agent_thought", messageId="7", content=[text_block(huge)])),
+    )
+    page.settled()
+    block = page.at('.block[data-id="5"]')
+    assert block.locator("pre").inner_text().count("\n") == 1_499
+    assert block.inner_text().endswith("It is done.")
+    block.get_by_label("Apply, under review").click()
+    assert page.waits_for("code")["text"] == lines.rstrip("\n")
+    block.locator(".link-button").click()
+    assert page.waits_for("text")["text"] == lines.rstrip("\n")
+
+    page.at('.block[data-id="7"] .head').click()
+    for number, id in enumerate(("p1", "6", "7"), 2):
+        block = page.at(f'.block[data-id="{id}"]')
+        if id == "p1":
+            assert len(block.inner_text()) < 3_000
+            block.get_by_text("more lines").click()
+        shown = block.inner_text()
+        assert "beginning" in shown and "The end" in shown and len(shown) < 130_000
+        assert block.get_by_label("Apply, under review").count() == 0  # half of it is no code
+        block.get_by_text("Show all of it in an editor").click()
+        assert page.waits_for("text", number)["text"] == huge
+    more = {"sessionUpdate": "agent_message_chunk", "messageId": "8", "content": text_block(huge)}
+    page.tell(updates(more), updates({**more, "content": text_block(", which grows")}))
+    page.settled()
+    assert page.at('.block[data-id="8"]').inner_text().endswith("The end, which grows")
+
+
 def test_a_hundred_thousand_updates_leave_a_bounded_page(page: Transcript) -> None:
     for first in range(0, 2_000, 500):
         page.grow(500, calls=15, first=first)  # 52 updates a turn

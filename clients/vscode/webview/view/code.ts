@@ -2,20 +2,20 @@
 
 import type { Part } from "../state/blocks";
 import { harmless } from "../state/harmless";
-import { append, h, icon, iconButton } from "./dom";
+import { CHARACTERS, ends, firstLines, toEditor } from "./bounded";
+import { append, h, iconButton } from "./dom";
+import type { Child } from "./dom";
 import { highlighted } from "./highlight";
 import type { Shown } from "./shown";
 
-/** Characters of an output, and lines of a diff, that are shown; the editor shows the rest. */
-const OUTPUT = 60_000;
-const DIFF = 1_500;
-
 let asked = 0;
 
-/** A block of code with what can be done with it. `open`: it still grows, and is plain until then. */
+/** A block of code with what can be done with all of it. `open`: it still grows, and is plain until then. */
 export function codeBlock(shown: Shown, text: string, info: string, open: boolean): HTMLElement {
   const language = /^[^\s{:]*/.exec(info.trim())?.[0] ?? "";
-  const code = h("code", {}, ...(open ? [document.createTextNode(text)] : highlighted(text, language)));
+  const { lines, all } = firstLines(text);
+  const first = all ? text : lines.join("\n");
+  const code = h("code", {}, ...(open ? [document.createTextNode(text)] : highlighted(first, language)));
   const status = h("span", { class: "code-status", role: "status" });
   const run = (action: "copy" | "insert" | "apply") => () => {
     asked += 1;
@@ -34,6 +34,7 @@ export function codeBlock(shown: Shown, text: string, info: string, open: boolea
   const pre = h("pre", { tabindex: 0, role: "group", "aria-label": `Code ${language}`.trim() }, code);
   const block = h("div", { class: "code", "data-info": info }, bar, pre);
   if (open) block.setAttribute("data-open", "");
+  else if (!all) block.append(h("div", { class: "code-rest" }, toEditor(shown, "Code", () => text, language)));
   return block;
 }
 
@@ -45,49 +46,34 @@ export function partOf(shown: Shown, part: Part, title: string): Node {
 
 export function output(shown: Shown, text: string, title: string): HTMLElement {
   const all = harmless(text).trimEnd();
-  const cut = all.length > OUTPUT;
-  const half = OUTPUT / 2;
-  const said = cut
-    ? `${all.slice(0, half)}\n… ${(all.length - OUTPUT).toLocaleString("en")} characters …\n${all.slice(-half)}`
-    : all;
-  const pre = h("pre", { class: "output", tabindex: 0, role: "group", "aria-label": "Output" }, said);
-  if (!cut) return pre;
-  return h("div", {}, pre, whole(shown, title, all, "plaintext"));
-}
-
-function whole(shown: Shown, title: string, text: string, language: string): HTMLElement {
-  return h(
-    "button",
-    { type: "button", class: "link-button", onclick: () => shown.post({ type: "text", title, text, language }) },
-    icon("go-to-file"),
-    " Show all of it in an editor",
-  );
+  const pre = h("pre", { class: "output", tabindex: 0, role: "group", "aria-label": "Output" }, ends(all));
+  if (all.length <= CHARACTERS) return pre;
+  return h("div", {}, pre, toEditor(shown, title, () => all, "plaintext"));
 }
 
 /** The text that goes and the text that comes, of an edit that was not worked out yet. */
-export function sides(removed: string, added: string): HTMLElement {
+export function sides(shown: Shown, removed: string, added: string): HTMLElement {
   const box = h("div", { class: "diff", tabindex: 0, role: "group", "aria-label": "Changes" });
-  const rows = (text: string, sign: string, kind: string) => {
-    if (text === "") return;
-    for (const line of harmless(text).replace(/\n$/, "").split("\n").slice(0, DIFF)) {
-      box.append(h("span", { class: `line ${kind}` }, `${sign}${line}\n`));
-    }
+  const rows = (text: string, sign: string, kind: string): Child => {
+    if (text === "") return undefined;
+    const side = harmless(text).replace(/\n$/, "");
+    const { lines, all } = firstLines(side);
+    for (const line of lines) box.append(h("span", { class: `line ${kind}` }, `${sign}${line}\n`));
+    return !all && toEditor(shown, sign === "-" ? "Before" : "After", () => side, "plaintext");
   };
-  rows(removed, "-", "del");
-  rows(added, "+", "add");
-  return box;
+  const rest = [rows(removed, "-", "del"), rows(added, "+", "add")];
+  return rest.some(Boolean) ? h("div", {}, box, ...rest) : box;
 }
 
 /** A unified diff as the server made it; a click on a line opens its place. */
 export function diff(shown: Shown, patch: string, paths: readonly string[]): HTMLElement {
   const text = harmless(patch);
-  const lines = text.split("\n");
-  if (lines[lines.length - 1] === "") lines.pop();
+  const { lines, all } = firstLines(text.replace(/\n$/, ""));
   const box = h("div", { class: "diff", tabindex: 0, role: "group", "aria-label": "Changes" });
   let path = paths[0];
   let file = -1;
   let line = 0;
-  for (const one of lines.slice(0, DIFF)) {
+  for (const one of lines) {
     const hunk = /^@@ -[\d,]+ \+(\d+)/.exec(one);
     if (one.startsWith("--- ")) path = paths[(file += 1)] ?? path;
     if (hunk) line = Number(hunk[1]);
@@ -105,6 +91,6 @@ export function diff(shown: Shown, patch: string, paths: readonly string[]): HTM
     if (!row?.dataset.path || document.getSelection()?.isCollapsed === false) return;
     shown.post({ type: "open", path: row.dataset.path, line: Number(row.dataset.line) });
   });
-  if (lines.length <= DIFF) return box;
-  return h("div", {}, box, whole(shown, "Changes", text, "diff"));
+  if (all) return box;
+  return h("div", {}, box, toEditor(shown, "Changes", () => text, "diff"));
 }

@@ -9,14 +9,19 @@
 import MarkdownIt from "markdown-it";
 import type Token from "markdown-it/lib/token.mjs";
 import { harmless } from "../state/harmless";
+import { uncut } from "./bounded";
 import { h } from "./dom";
 
-/** Characters of an answer that are shown as Markdown; the rest stays as it was written. */
-const LONGEST = 400_000;
+/** Characters and lines of a text that are drawn as Markdown; of a longer one, how much of its end, as written. */
+const LONGEST = 100_000;
+const LINES = 5_000;
+const END = 2_000;
 
 export interface MarkdownHost {
   /** Draws a block of code. `open`: it still grows. */
   code(text: string, info: string, open: boolean): HTMLElement;
+  /** A way to all of a text of which only the ends are drawn. */
+  whole(text: () => string): HTMLElement;
   link(href: string): void;
 }
 
@@ -37,6 +42,7 @@ export class Markdown {
   private blocks: Done[] = [];
   private text = "";
   private whole = false;
+  private rest: Rest | undefined;
 
   constructor(
     readonly element: HTMLElement,
@@ -45,7 +51,14 @@ export class Markdown {
 
   /** Shows the text; `whole`: nothing more comes. */
   show(raw: string, whole: boolean): void {
-    const text = harmless(raw);
+    const first = beginning(raw);
+    const all = first.length === raw.length;
+    // A block of code that is cut never becomes whole: nobody applies half of it.
+    this.patchTo(harmless(first), whole && all);
+    this.patchRest(raw, first.length);
+  }
+
+  private patchTo(text: string, whole: boolean): void {
     if (text === this.text && whole === this.whole) return;
     const grows = text.startsWith(this.text);
     // The last block may become another one, and so may all if the text is not what it was.
@@ -60,7 +73,7 @@ export class Markdown {
 
   /** The blocks from `from` on, as tokens with their places. */
   private parse(from: number): { tokens: Token[]; start: number; end: number }[] {
-    const text = this.text.slice(from, LONGEST);
+    const text = this.text.slice(from);
     const lines = lineStarts(text);
     const found: { tokens: Token[]; start: number; end: number }[] = [];
     let group: Token[] = [];
@@ -83,23 +96,23 @@ export class Markdown {
       if (before?.source === source) return void blocks.push({ ...before, start: group.start });
       const node = this.draw(group.tokens, last && !this.whole, before?.node);
       if (before && before.node !== node) before.node.replaceWith(node);
-      else if (!before) this.element.append(node);
+      else if (!before) this.element.insertBefore(node, this.rest?.element ?? null);
       blocks.push({ start: group.start, node, source });
     });
     for (const gone of this.blocks.slice(blocks.length)) gone.node.remove();
     this.blocks = blocks;
-    this.rest();
   }
 
-  /** What is too long for Markdown, as it was written. */
-  private rest(): void {
-    const last = this.element.lastElementChild;
-    const old = last?.classList.contains("plain-rest") ? last : undefined;
-    if (this.text.length <= LONGEST) return void old?.remove();
-    const text = this.text.slice(LONGEST);
-    const element = old ?? h("pre", { class: "plain-rest" });
-    element.textContent = text;
-    this.element.append(element);
+  /** What of a long text comes behind its beginning: how much that is, its end, and a way to all of it. */
+  private patchRest(raw: string, from: number): void {
+    if (from === raw.length) {
+      this.rest?.element.remove();
+      this.rest = undefined;
+      return;
+    }
+    this.rest ??= new Rest(this.host);
+    this.rest.show(raw, from);
+    if (this.element.lastElementChild !== this.rest.element) this.element.append(this.rest.element);
   }
 
   private draw(tokens: Token[], grows: boolean, old: Element | undefined): Element {
@@ -114,6 +127,39 @@ export class Markdown {
     nodes(tokens, root, this.host);
     return root.children.length === 1 && root.firstElementChild ? root.firstElementChild : root;
   }
+}
+
+/** The end of a long text, which may still grow. */
+class Rest {
+  private raw = "";
+  private readonly count = h("span", { class: "dim" });
+  private readonly end = h("pre", { class: "plain-rest", tabindex: 0, role: "group", "aria-label": "End" });
+  readonly element: HTMLElement;
+
+  constructor(host: MarkdownHost) {
+    this.element = h("div", {}, h("p", {}, this.count, host.whole(() => harmless(this.raw))), this.end);
+  }
+
+  show(raw: string, from: number): void {
+    if (raw === this.raw) return;
+    this.raw = raw;
+    const end = raw.slice(Math.max(raw.length - END, from));
+    const left = raw.length - from - end.length;
+    this.count.textContent = left > 0 ? `… ${left.toLocaleString("en")} characters … ` : "";
+    this.end.textContent = harmless(uncut(end));
+  }
+}
+
+/** What is drawn of a text as Markdown: all of it, or whole lines, unless the last one is very long. */
+function beginning(raw: string): string {
+  let end = 0;
+  for (let line = 0; line < LINES; line += 1) {
+    const next = raw.indexOf("\n", end) + 1;
+    if (next === 0 && raw.length <= LONGEST) return raw;
+    if (next === 0 || next > LONGEST) return end > LONGEST - END ? raw.slice(0, end) : uncut(raw.slice(0, LONGEST));
+    end = next;
+  }
+  return raw.slice(0, end);
 }
 
 /** Appends to a block of code that only grew; returns whether it could. */

@@ -9,6 +9,7 @@ import {
   agentCall, begun, childOf, contentText, duration, endedBadly, inputOf, isPicture, isSpawn, lifeOf, reportOf, ruleOf,
   senderOf, sessionOf, taskOf,
 } from "../state/words";
+import { plain, toEditor, uncut } from "./bounded";
 import { codeBlock, output, partOf, sides } from "./code";
 import { append, fill, h, icon, iconButton } from "./dom";
 import type { Child } from "./dom";
@@ -61,6 +62,7 @@ function made(shown: Shown, block: Block, element: HTMLElement): () => void {
 function markdown(shown: Shown, element: HTMLElement): Markdown {
   return new Markdown(element, {
     code: (text, info, open) => codeBlock(shown, text, info, open),
+    whole: (text) => toEditor(shown, "Message", text, "markdown"),
     link: (href) => shown.post({ type: "link", href }),
   });
 }
@@ -72,9 +74,9 @@ function answer(shown: Shown, block: Block, element: HTMLElement): () => void {
   return () => shownText.show(block.data.text ?? "", block.data.whole === true);
 }
 
-/** Lines from which on a prompt is folded, and how many are shown then. */
-const LONG = 24;
-const BEGINNING = 8;
+/** Lines and characters from which on a prompt is folded, and how many are shown then. */
+const LONG = { lines: 24, characters: 6_000 };
+const BEGINNING = { lines: 8, characters: 2_000 };
 
 function drawPrompt(shown: Shown, block: Block, element: HTMLElement): void {
   const { data } = block;
@@ -108,18 +110,24 @@ function said(shown: Shown, block: Block): Child[] {
   const content = block.data.content ?? [];
   const text = harmless(content.filter((one) => one.type === "text").map(contentText).join("\n"));
   const lines = text.split("\n");
-  const cut = folded(shown, block, lines.length > LONG);
-  const count = lines.length > BEGINNING ? BEGINNING : 1;
-  const words = cut && lines.length > 1 ? lines.slice(0, count).join("\n") : text;
+  const long = lines.length > LONG.lines || text.length > LONG.characters;
+  const folds = long || lines.length > 1;
+  const cut = folds && folded(shown, block, long);
+  const count = lines.length > BEGINNING.lines ? BEGINNING.lines : 1;
   return [
-    h("div", { class: "words" }, words),
-    (cut || lines.length > LONG) && lines.length > 1 && h(
+    h("div", { class: "words" }, ...(cut ? [start(lines.slice(0, count).join("\n"))] : plain(shown, "Message", text))),
+    (cut || long) && h(
       "button",
       { type: "button", class: "link-button", onclick: () => fold(shown, block, !cut) },
-      cut ? `Show ${lines.length - count} more lines` : "Show less",
+      cut ? `Show ${lines.length > count ? `${lines.length - count} more lines` : "more"}` : "Show less",
     ),
     along(shown, content.filter((one) => one.type !== "text")),
   ];
+}
+
+function start(words: string): string {
+  const most = BEGINNING.characters;
+  return words.length > most ? `${uncut(words.slice(0, most))}…` : words;
 }
 
 function along(shown: Shown, content: readonly Content[]): Child {
@@ -183,16 +191,22 @@ function section(shown: Shown, block: Block, element: HTMLElement): (section: Se
 function thought(shown: Shown, block: Block, element: HTMLElement): () => void {
   const show = section(shown, block, element);
   return () => {
-    const text = harmless(block.data.text ?? "").trimEnd();
-    const lines = text === "" ? 0 : text.split("\n").length;
+    const lines = lineCount((block.data.text ?? "").trimEnd());
     show({
       icon: icon(block.data.whole ? "lightbulb" : "loading", block.data.whole ? "" : "codicon-modifier-spin"),
       spoken: "",
       head: [block.data.whole ? "Thought" : "Thinking…", " ", h("span", { class: "dim" }, `${lines} line${lines === 1 ? "" : "s"}`)],
       usual: true,
-      body: () => [h("div", { class: "thinking" }, text)],
+      body: () => [h("div", { class: "thinking" }, ...plain(shown, "Thinking", block.data.text ?? ""))],
     });
   };
+}
+
+/** How many lines a text has, of which a new one comes with each delta. */
+function lineCount(text: string): number {
+  let count = text === "" ? 0 : 1;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) count += 1;
+  return count;
 }
 
 function statusIcon(status: string | undefined): HTMLElement {
@@ -246,7 +260,7 @@ function ahead(shown: Shown, data: Data): Section {
     spoken: spokenStatus(data.status),
     head: [h("span", { class: "title" }, titleAhead(data))],
     usual: false,
-    body: has ? () => [command && output(shown, command, "Command"), (removed || added) && sides(removed, added)] : undefined,
+    body: has ? () => [command && output(shown, command, "Command"), (removed || added) && sides(shown, removed, added)] : undefined,
   };
 }
 
@@ -330,7 +344,7 @@ function spawn(shown: Shown, block: Block): Section {
     ],
     aside: exists ? childActions(shown, id, child?.state) : [],
     usual: exists,
-    body: () => [h("div", { class: "thinking" }, harmless(spawnBody(shown.t, block)).trimEnd()), rule(data)],
+    body: () => [h("div", { class: "thinking" }, ...plain(shown, "Task", spawnBody(shown.t, block))), rule(data)],
   };
 }
 
