@@ -29,15 +29,26 @@ def project(root: Path) -> Path:
     return root
 
 
-def made(root: Path, name: str, session: str = "gone/1.0") -> Path:
+SESSION = "gone/1.0"
+
+
+def named(*names: str) -> list[str]:
+    return [f"{name}{records.ending(SESSION)}" for name in names]
+
+
+def made(root: Path, name: str) -> Path:
     """As Magy makes one for a session."""
-    path = root / ".worktrees" / name
+    path = root / ".worktrees" / named(name)[0]
     git(root, "worktree", "add", "-q", "-b", f"magy/{name}", str(path))
     (root / ".worktrees" / ".gitignore").write_text("*\n")
-    tree = Worktree(path=str(path), branch=f"magy/{name}", base="main", directory=str(path.parent))
-    record = Record(session=session, root=str(root), place=str(path), worktree=tree, made=True)
-    records.keep(str(root / ".git"), record)
+    recorded(root, path, name, made=True)
     return path
+
+
+def recorded(root: Path, path: Path, name: str, *, made: bool) -> None:
+    tree = Worktree(path=str(path), branch=f"magy/{name}", base="main", directory=str(path.parent))
+    record = Record(session=SESSION, root=str(root), place=str(path), worktree=tree, made=made)
+    records.keep(str(root / ".git"), record)
 
 
 @pytest.mark.req("G045")
@@ -48,23 +59,47 @@ def test_they_are_listed_with_size_and_only_what_is_merged_goes(project: Path, m
     (changed / "app.py").write_text("x" * 2_000_000)
     ahead = made(project, "ahead")
     git(ahead, "commit", "-q", "--allow-empty", "-m", "More")
+    apart = made(project, "apart")
+    git(apart, "checkout", "-q", "--detach")
+    git(apart, "commit", "-q", "--allow-empty", "-m", "On no branch")
+    cut = made(project, "cut")
+    (cut / ".git").unlink()
     found = {one["name"]: one for one in left(magy)["worktrees"]}
-    assert {name: one["standing"] for name, one in found.items()} == {
-        "merged": "merged", "changed": "changed", "ahead": "unmerged",
-    }  # fmt: skip
-    assert found["changed"]["size"] >= 2_000_000
+    names = named("ahead", "apart", "changed", "cut", "merged")
+    standings = ["unmerged", "unmerged", "changed", "unknown", "merged"]
+    assert list(found) == names
+    assert [one["standing"] for one in found.values()] == standings
+    assert found[changed.name]["size"] >= 2_000_000
     shown = magy("worktrees", "list").stdout
     assert "has changes that are not committed" in shown and "2.0 MB" in shown
-    assert left(magy, "prune", "--dry-run")["removed"] == ["merged"]
-    assert len(left(magy)["worktrees"]) == 3
+    assert "its .git is gone" in shown
+    assert left(magy, "prune", "--dry-run")["removed"] == named("merged")
+    assert len(left(magy)["worktrees"]) == 5
     gone = left(magy, "prune")
-    assert gone["removed"] == ["merged"] and set(gone["kept"]) == {"changed", "ahead"}
-    assert not (project / ".worktrees" / "merged").exists() and changed.exists()
-    refused = magy("worktrees", "prune", "ahead")
-    assert refused.returncode == 1 and "stays: ahead (not merged)" in refused.stdout
-    assert left(magy, "prune", "--force", "ahead", "changed")["removed"] == ["ahead", "changed"]
-    assert git(project, "branch", "--format=%(refname:short)").split() == ["main"]
-    assert git(project, "worktree", "list").count("\n") == 1
+    assert gone["removed"] == named("merged") and set(gone["kept"]) == set(names[:-1])
+    assert not (project / ".worktrees" / names[-1]).exists() and changed.exists()
+    refused = magy("worktrees", "prune", ahead.name)
+    assert refused.returncode == 1 and f"stays: {ahead.name} (not merged)" in refused.stdout
+    removed = left(magy, "prune", "--force", *names[:3])["removed"]
+    assert removed == names[:3] and not apart.exists()
+    assert git(project, "branch", "--format=%(refname:short)").split() == ["magy/cut", "main"]
+    assert git(project, "worktree", "list").count("\n") == 2
+
+
+def test_a_record_that_somebody_forged_removes_nothing(
+    project: Path, magy: Magy, tmp_path: Path
+) -> None:
+    """An unpacked archive brings its `.git` along."""
+    [name] = named("docs")
+    away = tmp_path / "away" / name
+    (project / "link").mkdir()
+    (project / "link" / name).symlink_to(away)
+    for path in (away, project / "link" / name, project / "src" / "main"):
+        path.mkdir(parents=True, exist_ok=True)
+        (path / "precious").write_text("mine")
+        recorded(project, path, "docs", made=False)
+        assert left(magy, "prune") == {"removed": [], "kept": {}}
+        assert (path / "precious").exists()
 
 
 def test_bad_input(project: Path, magy: Magy, tmp_path: Path) -> None:

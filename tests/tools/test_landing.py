@@ -439,6 +439,38 @@ async def test_nothing_of_the_repository_runs(root: Path) -> None:
     assert not [one for one in (*traces, trace) if one.exists()]
 
 
+async def test_nothing_is_fetched_from_where_the_repository_says(root: Path) -> None:
+    """What a partial clone lacks comes by programs that its remote names."""
+    trace = root.parent / "upload ran"
+    blob = git(root, "rev-parse", "HEAD:b.txt").strip()
+    (root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    for key, value in (
+        ("core.repositoryFormatVersion", "1"), ("extensions.partialClone", "origin"),
+        ("remote.origin.promisor", "true"), ("remote.origin.url", str(root)),
+        ("remote.origin.uploadpack", f"touch '{trace}';"),
+    ):  # fmt: skip
+        git(root, "config", key, value)
+    with pytest.raises(ToolError, match=r"not on this machine \(a partial clone\)"):
+        await Agent(root).begin()
+    assert not trace.exists()
+
+
+async def test_a_base_branch_that_is_being_rebased_stays_where_it_is(root: Path) -> None:
+    agent = Agent(root)
+    (await agent.begin() / "b.txt").write_text("agent\n")
+    git(root, "branch", "other")
+    for branch in ("other", "main"):
+        git(root, "checkout", "-q", branch)
+        (root / "a.txt").write_text(f"{branch}\n")
+        git(root, "commit", "-q", "-a", "-m", branch)
+    with pytest.raises(AssertionError, match="could not apply"):
+        git(root, "rebase", "-q", "other")
+    assert "a rebase of main is under way" in (await agent.end()).text
+    git(root, "rebase", "--abort")
+    assert "Merged into main" in (await agent.end()).text
+    assert (root / "b.txt").read_text() == "agent\n"
+
+
 async def test_files_of_the_repositorys_own_filters_are_left_to_the_person(root: Path) -> None:
     git(root, "config", "filter.secret.clean", "tr a-z n-za-m")
     (root / ".git" / "info" / "attributes").write_text("*.key filter=secret\n")
@@ -572,6 +604,20 @@ async def test_a_push_that_would_run_a_program_of_the_repository(root: Path, rem
     said = (await agent.end()).text
     assert "core.sshcommand in the repository's configuration names a program" in said
     assert place.exists() and agent.branch not in branches(remote)
+    git(root, "config", "--unset", "core.sshCommand")
+    git(root, "config", "remote.origin.pushurl", str(root.parent / "first.git"))
+    git(root, "config", "--add", "remote.origin.pushurl", str(remote))
+    hook = remote / "hooks" / "update"
+    hook.write_text(f"#!/bin/sh\ntouch '{root.parent}/ran'\n")
+    hook.chmod(0o755)
+    assert "is on this machine, and its hooks would run" in (await agent.end()).text
+    hook.unlink()
+    git(root, "config", "--unset-all", "remote.origin.pushurl")
+    git(root, "config", "push.gpgSign", "true")
+    git(root, "config", "gpg.program", "/bin/false")
+    git(remote, "config", "receive.certNonceSeed", "x")
+    assert "is pushed to origin" in (await agent.end()).text
+    assert agent.branch in branches(remote) and not (root.parent / "ran").exists()
 
 
 # --- again, and at once ---------------------------------------------------------------------------
@@ -610,8 +656,8 @@ class Mortal(Writing):
         super().__init__(git.repository, git.lock, git.marked)
         object.__setattr__(self, "agent", agent)
 
-    async def run(self, *words: str, at: str = "") -> Ran:
-        ran = await super().run(*words, at=at)
+    async def run(self, *words: str, at: str = "", far: bool = False) -> Ran:
+        ran = await super().run(*words, at=at, far=far)
         agent: Dying = self.agent  # type: ignore[attr-defined]
         agent.left -= 1
         if agent.left == 0:

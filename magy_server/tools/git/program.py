@@ -54,7 +54,8 @@ _LOOKING = {
     "log.showSignature": "false",
     "submodule.recurse": "false",
 }
-_LOOKING_ENV = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+_NEAR_ENV = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+_LOOKING_ENV = {"GIT_OPTIONAL_LOCKS": "0", **_NEAR_ENV}
 _ACTING_ENV = {"GIT_EDITOR": ":", "GIT_SEQUENCE_EDITOR": ":", "GIT_MERGE_AUTOEDIT": "no"}
 
 Sink = Callable[[bytes], bool]
@@ -129,12 +130,14 @@ class Git:
         started: Callable[[Evidence], Awaitable[None]] | None = None,
         emit: Callable[[str], None] = lambda text: None,
         unasked: bool = False,
+        far: bool = False,
     ) -> Ran:
         """Runs a command with effects, after `started` has recorded its process group. `Ran.err`
         holds what hooks said, and goes to `emit` as it comes. `unasked`: no person was asked about
-        this command, so that nothing runs that the repository names, as in `look`."""
+        this command, so that nothing runs that the repository names, as in `look`; unless it is
+        `far`, nothing is fetched either, which runs what remotes name."""
         await self._check()
-        process, gate = self._gated(words, unasked)
+        process, gate = self._gated(words, unasked, far)
         output, live = Output(), Live(emit)
         captured = Captured(CAPTURED)
 
@@ -164,15 +167,18 @@ class Git:
             output.close()
         return Ran(None if late else process.returncode, captured.data, said, left=left)
 
-    def _gated(self, words: Sequence[str], unasked: bool) -> tuple[Popen[bytes], IO[bytes]]:
+    def _gated(
+        self, words: Sequence[str], unasked: bool, far: bool
+    ) -> tuple[Popen[bytes], IO[bytes]]:
         """git, and the gate in front of it: a line opens that."""
         config = {**_ALWAYS, **_LOOKING, **self.disarmed} if unasked else _ALWAYS
+        near = _NEAR_ENV if unasked and not far else {}
         read_end, write_end = os.pipe()
         gate = os.fdopen(write_end, "wb", buffering=0)
         try:
             process = self._start(
                 ["--no-pager", "-C", self.root, *words],
-                {**self._env, **_ACTING_ENV, **git_settings(config.items())},
+                {**self._env, **_ACTING_ENV, **near, **git_settings(config.items())},
                 read_end,
             )
         except BaseException:

@@ -4,7 +4,6 @@ goes on after a crash takes it from the beginning."""
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import shutil
 from collections.abc import Mapping
@@ -43,7 +42,7 @@ async def planned(
             "worktree_dir another place."
         )
     slug = _NOT_PLAIN.sub("-", title.lower()).strip("-")[:SLUG].strip("-") or "task"
-    name = f"{slug}-{hashlib.sha256(session.encode()).hexdigest()[:8]}"
+    name = f"{slug}{records.ending(session)}"
     ran = await repository.git.look("show-ref", "--verify", "-q", f"refs/heads/{PREFIX}")
     prefix = f"{PREFIX}-" if ran.code == 0 else f"{PREFIX}/"
     for number in range(1, TRIES):

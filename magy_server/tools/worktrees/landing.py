@@ -7,19 +7,24 @@ updated. Conflicts are known before anything is changed.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 
 from magy_server.core.values import Worktree
 from magy_server.dataclass import dataclass
 from magy_server.tasks import to_end
+from magy_server.tools.git.hostile_config import beginning
 from magy_server.tools.git.names import listed
 from magy_server.tools.git.program import answer, explain
 from magy_server.tools.worktrees import base_files
 from magy_server.tools.worktrees.base_files import Unsaved
-from magy_server.tools.worktrees.checkouts import registered, worktrees
+from magy_server.tools.worktrees.checkouts import Known, registered, worktrees
 from magy_server.tools.worktrees.writing import Looking, Stays, Writing
 
+_REBASED = ("rebase-merge/head-name", "rebase-merge/update-refs", "rebase-apply/head-name")
+"""Files of a git directory that name the branches which a rebase will move."""
 AGAIN = 3
 """A base branch that others move meanwhile is merged into so often."""
 
@@ -160,7 +165,9 @@ async def _moved(
 ) -> bool:
     """Moves the base branch, and the files where it is checked out. False: somebody else has moved
     it, and nothing was changed."""
-    there = next((one for one in await worktrees(git) if one.branch == tree.base), None)
+    everywhere = await worktrees(git)
+    await _check_still(git, tree.base, everywhere)
+    there = next((one for one in everywhere if one.branch == tree.base), None)
     if there is not None:
         if theirs := await base_files.changed_there(git, there, old, new, names, unsaved):
             has = "has" if len(theirs) == 1 else "have"
@@ -176,3 +183,17 @@ async def _moved(
     if await git.tip(tree.base) == old:
         raise Stays(f"git update-ref: {explain(ran.err)}")
     return False
+
+
+async def _check_still(git: Looking, branch: str, everywhere: Sequence[Known]) -> None:
+    """Raises Stays where a rebase is under way that will move the branch: it could neither end nor
+    be taken back without loss if somebody else moved it. And where it is checked out twice."""
+    linked = os.path.join(git.common, "worktrees")
+    own = [git.common]
+    with suppress(OSError):
+        own += [os.path.join(linked, name) for name in await asyncio.to_thread(os.listdir, linked)]
+    for path in (os.path.join(one, name) for one in own for name in _REBASED):
+        if f"refs/heads/{branch}" in os.fsdecode(beginning(path)).splitlines():
+            raise Stays(f"a rebase of {branch} is under way")
+    if sum(one.branch == branch for one in everywhere) > 1:
+        raise Stays(f"{branch} is checked out in more than one worktree")

@@ -55,12 +55,19 @@ async def _standing(git: Looking, record: Record) -> Standing:
     tree = record.worktree
     if not record.made:
         return "unfinished"
-    if os.path.isdir(tree.path) and await dirty(git, tree.path):
-        return "changed"
-    tip, base = await git.tip(tree.branch), await git.tip(tree.base)
-    if not tip:
-        return "merged"
-    return "merged" if base and await git.holds(base, tip) else "unmerged"
+    commits = [await git.tip(tree.branch)]
+    if os.path.isdir(tree.path):
+        top = await git.get("rev-parse", "--show-toplevel", at=tree.path)
+        if os.path.realpath(top) != tree.path:
+            raise ToolError("its .git is gone, so that it is no worktree any more")
+        if await dirty(git, tree.path):
+            return "changed"
+        commits.append(await git.get("rev-parse", "HEAD", at=tree.path))  # it may be detached
+    base = await git.tip(tree.base)
+    for commit in filter(None, commits):
+        if not base or not await git.holds(base, commit):
+            return "unmerged"
+    return "merged"
 
 
 def _size(path: str) -> int:

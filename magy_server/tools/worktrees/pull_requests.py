@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from urllib.parse import quote, urlsplit
 
@@ -19,6 +21,9 @@ _RUNS = (
     r"|protocol\..*)$"
 )
 """Settings whose values a push runs."""
+_PLAIN = ("--no-signed", "--no-follow-tags", "--recurse-submodules=no")
+"""This branch and no more, without the program that would sign it."""
+_HOOKS = r"^core\.(hookspath|alternaterefscommand)$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +48,14 @@ async def open_request(git: Writing, tree: Worktree, request: Request) -> str:
     """Returns what was done, and what is left to a person. Again, it finds what was done. Raises
     Stays: it could not be pushed."""
     remote = await _remote(git, tree.base)
-    url = await git.get("remote", "get-url", "--push", remote)
-    await _check(git, url)
-    ran = await git.run("push", remote, f"refs/heads/{tree.branch}:refs/heads/{tree.branch}")
+    urls = (await git.get("remote", "get-url", "--push", "--all", "--", remote)).splitlines()
+    for url in urls:
+        await _check(git, url)
+    refs = f"refs/heads/{tree.branch}:refs/heads/{tree.branch}"
+    ran = await git.run("push", *_PLAIN, "--", remote, refs, far=True)
     if ran.code != 0:
         raise Stays(f"it could not be pushed to {remote}: {explain(ran.err)}")
+    url = urls[0]
     host, path = parts(url)
     pushed = f"Branch {tree.branch} is pushed to {remote}."
     if host != request.forge.host:
@@ -83,6 +91,27 @@ async def _check(git: Writing, url: str) -> None:
             f"{what} in the repository's configuration names a program that a push runs, and Magy "
             "runs none of a repository unasked; push it yourself"
         )
+    place = os.path.join(git.repository.root, url.removeprefix("file://"))
+    if parts(url)[0] == "" and await _runs_hooks(git, place):
+        raise Stays(f"the remote {url} is on this machine, and its hooks would run; push yourself")
+
+
+async def _runs_hooks(git: Writing, place: str) -> bool:
+    """Whether a push into the repository `place` would run programs that it names."""
+    inner = os.path.join(place, ".git")
+    own = inner if os.path.isdir(inner) else place
+    config = os.path.join(own, "config")
+    named = await git.look("config", "--includes", "-f", config, "--get-regexp", _HOOKS)
+    return named.code == 0 or await asyncio.to_thread(_has_hooks, os.path.join(own, "hooks"))
+
+
+def _has_hooks(folder: str) -> bool:
+    """Blocks."""
+    try:
+        found = list(os.scandir(folder))
+    except OSError:
+        return False
+    return any(not one.name.endswith(".sample") and os.access(one, os.X_OK) for one in found)
 
 
 def parts(url: str) -> tuple[str, str]:

@@ -4,7 +4,9 @@ out after it has removed all of it: so none is ever left that nobody knows of.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -34,6 +36,11 @@ class Record(Value):
         return os.path.basename(self.worktree.path)
 
 
+def ending(session: str) -> str:
+    """Returns what the name of a worktree for this session ends in, but for a number."""
+    return f"-{hashlib.sha256(session.encode()).hexdigest()[:8]}"
+
+
 def folder(common: str) -> str:
     """Returns the directory of the records. `common`: the git directory that worktrees share."""
     return os.path.join(common, FOLDER, "worktrees")
@@ -44,13 +51,13 @@ def all_of(common: str) -> Sequence[Record]:
     names: list[str] = []
     with suppress(OSError):
         names = sorted(os.listdir(folder(common)))
-    found = (_read(os.path.join(folder(common), name)) for name in names)
+    found = (_read(common, os.path.join(folder(common), name)) for name in names)
     return [record for record in found if record]
 
 
 def of(common: str, worktree: Worktree) -> Record | None:
     """Returns the record of a worktree; None: there is nothing of it. Blocks."""
-    return _read(_path(common, worktree))
+    return _read(common, _path(common, worktree))
 
 
 def keep(common: str, record: Record) -> None:
@@ -74,36 +81,58 @@ def strike(common: str, worktree: Worktree) -> None:
 def project_of(place: str) -> str:
     """Returns the workspace root that a directory stands for, if Magy has made a worktree there; ""
     for any other directory. Blocks."""
-    at = place
-    while at != os.path.dirname(at):
-        link = os.path.join(at, ".git")
-        if os.path.lexists(link):
-            common = _common(link)
-            found = all_of(common) if common else ()
-            return next((one.root for one in found if one.place == place), "")
-        at = os.path.dirname(at)
-    return ""
+    common = _around(place)
+    found = all_of(common) if common else ()
+    return next((one.root for one in found if one.place == place), "")
 
 
 def _common(link: str) -> str:
-    """The shared git directory that the `.git` of a linked worktree leads to; "" if it is none."""
+    """The git directory, shared by all worktrees, that a `.git` is or leads to; "" for none."""
+    if os.path.isdir(link):
+        return os.path.realpath(link)
     said = os.fsdecode(beginning(link))
     if not said.startswith("gitdir: "):
         return ""
     own = os.path.join(os.path.dirname(link), said.removeprefix("gitdir: ").strip())
     shared = os.fsdecode(beginning(os.path.join(own, "commondir"))).strip()
-    return os.path.normpath(os.path.join(own, shared)) if shared else ""
+    return os.path.realpath(os.path.join(own, shared))
 
 
 def _path(common: str, worktree: Worktree) -> str:
     return os.path.join(folder(common), f"{os.path.basename(worktree.path)}.json")
 
 
-def _read(path: str) -> Record | None:
+def _read(common: str, path: str) -> Record | None:
+    """None: it is no record, or one that Magy has not written."""
     if not path.endswith(".json"):
         return None
     try:
         found = Record.model_validate_json(beginning(path))
     except ValidationError:
         return None
-    return found if below(found.worktree.path, found.place) is not None else None
+    return found if _is_own(common, found) else None
+
+
+def _is_own(common: str, record: Record) -> bool:
+    """Whether Magy can have made it. An unpacked archive brings a `.git` along, and what that says
+    must not have directories removed that lie elsewhere, or are somebody's."""
+    tree = record.worktree
+    name = os.path.basename(tree.path)
+    if tree.path != os.path.join(tree.directory, name) or below(tree.path, record.place) is None:
+        return False
+    if not re.search(rf"{ending(record.session)}(-\d+)?\Z", name):
+        return False
+    return os.path.realpath(tree.path) == tree.path and _around(tree.directory) == (
+        os.path.realpath(common)
+    )
+
+
+def _around(place: str) -> str:
+    """The git directory, shared by all worktrees, of the repository around a directory, which need
+    not be there; "" for none."""
+    while place != os.path.dirname(place):
+        link = os.path.join(place, ".git")
+        if os.path.lexists(link):
+            return _common(link)
+        place = os.path.dirname(place)
+    return ""

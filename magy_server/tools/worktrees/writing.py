@@ -106,12 +106,13 @@ class Writing(Looking):
     lock: int
     marked: str
 
-    async def run(self, *words: str, at: str = "") -> Ran:
-        """Runs git with effects, in the directory `at`. Who finds the lock free after this process
-        was killed ends what it left running."""
+    async def run(self, *words: str, at: str = "", far: bool = False) -> Ran:
+        """Runs git with effects, in the directory `at`; `far`: with a remote. Who finds the lock
+        free after this process was killed ends what it left running."""
         place = ("-C", at) if at else ()
+        act = self.repository.git.act
         try:
-            ran = await self.repository.git.act(*place, *words, started=self._running, unasked=True)
+            ran = await act(*place, *words, started=self._running, unasked=True, far=far)
         finally:
             os.ftruncate(self.lock, 0)
         if ran.code is None:
