@@ -37,6 +37,8 @@ LAST_WORDS = 12
 SENTENCES = 3
 OBJECTS = 20
 """Objects that are looked for in one answer."""
+LARGEST = 10_000
+"""Characters in which the end of an object is looked for that is not quite JSON."""
 _WORDS: Mapping[str, Verdict] = {
     "APPROVED": "APPROVE", "YES": "APPROVE", "ACCEPT": "APPROVE",
     "APPROVE WITH CAVEATS": "CAVEATED", "APPROVE_WITH_CAVEATS": "CAVEATED", "CAVEAT": "CAVEATED",
@@ -117,9 +119,7 @@ class _Reader:
         at, tried = 0, 0
         while (start := text.find("{", at)) >= 0 and tried < OBJECTS:
             tried += 1
-            end = _end(text, start)
-            piece = text[start:end]
-            one = self._loaded(piece)
+            one, end = self._loaded(text, start)
             if one is None:
                 at = start + 1
                 continue
@@ -128,22 +128,22 @@ class _Reader:
             yield one
             at = end
 
-    def _loaded(self, piece: str) -> dict[str, Any] | None:
-        mended = _COMMA.sub(r"\1", piece)
-        for form in dict.fromkeys((piece, mended)):
-            try:
-                one = json.loads(form, strict=False)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(one, dict):
-                if form is not piece:
-                    self.repairs.append("commas at ends")
-                return one
-        return None
+    def _loaded(self, text: str, start: int) -> tuple[dict[str, Any] | None, int]:
+        """The object that begins at `start`, which is a brace, and where it ends."""
+        try:
+            return _JSON.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            end = _end(text, start)
+        try:
+            one = _JSON.decode(_COMMA.sub(r"\1", text[start:end]))
+        except (ValueError, RecursionError):
+            return None, end
+        self.repairs.append("commas at ends")
+        return one, end
 
     def _own(self, given: Mapping[str, Any]) -> None:
         named = str(given.get("node") or self.node).strip().lower()
-        other = next((node for node in NODES if named.startswith(node)), self.node)
+        other = next((node for node in NODES if node in named), self.node)
         if other != self.node:
             raise _NoVote(f"It votes as {other}.")
 
@@ -252,10 +252,21 @@ def _number(given: object) -> float | None:
     return float(found[1]) if found else None
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object as it is read; one with two verdicts is no vote."""
+    if len({str(value) for key, value in pairs if key == "verdict"}) > 1:
+        raise _NoVote("It votes twice, and not the same.")
+    return dict(pairs)
+
+
+_JSON = json.JSONDecoder(strict=False, object_pairs_hook=_once)
+
+
 def _end(text: str, start: int) -> int:
     """Where the object that begins at `start` ends."""
     depth, quoted, skip = 0, False, False
-    for at in range(start, len(text)):
+    last = min(len(text), start + LARGEST)
+    for at in range(start, last):
         char = text[at]
         if skip:
             skip = False
@@ -267,4 +278,4 @@ def _end(text: str, start: int) -> int:
             depth += 1 if char == "{" else -1
             if not depth:
                 return at + 1
-    return len(text)
+    return last

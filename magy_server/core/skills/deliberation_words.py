@@ -16,7 +16,7 @@ LOOKED = 2_000
 """Characters of a request that are looked at: who wants a vote says so at the beginning."""
 _ENOUGH = regex(
     r"\bmagi\s+(?:decisions?|votes?|analy[sz]e|deliberat(?:e|ion)|ruling)\b"
-    r"|\b(?:ask|let|have|use)\s+magi\b"
+    r"|\b(?:ask|let|have|use)\s+magi\b(?![-./_]\w)"
     r"|用\s*magi\s*(?:決定|决定)|magi\s*(?:投票|審議|审议|分析)"
     r"|三(?:電)?腦審議|三脑审议|多角度分析投票"
     r"|マギ(?:の)?(?:決定|審議|投票)|마기(?:의)?\s*(?:결정|심의|투표)",

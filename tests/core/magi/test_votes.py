@@ -58,10 +58,12 @@ def test_what_is_only_written_wrongly_is_mended_and_said(
     [
         ("", "no JSON object with a verdict"),
         ("I approve of this.", "no JSON object with a verdict"),
-        ("{" * 10_000, "no JSON object with a verdict"),
+        ("{" * 100_000, "no JSON object with a verdict"),
         ('{"a": ' * 5_000, "no JSON object with a verdict"),
         (said("APPROVE", 50) + said("REJECT", 50), "votes twice, and not the same"),
+        (said("APPROVE", 50)[:-1] + ', "verdict": "REJECT"}', "votes twice, and not the same"),
         (said("APPROVE", 50, node="CASPER-3"), "votes as casper"),
+        (said("APPROVE", 50, node="magi-casper"), "votes as casper"),
         (said("MAYBE", 50), "'MAYBE', none of the four"),
         (said("APPROVE", 101), "not 0 to 100"),
         (said("APPROVE", "1" * 400), "not 0 to 100"),
