@@ -5,12 +5,15 @@ import { isOfLines, isProposed } from "./hunks";
 
 /** Times that hunks are asked for again while the person types on. */
 const TRIES = 6;
+/** Milliseconds for which a file is left alone by other programs before it is looked at again. */
+const REST = 200;
 
 /** What is under review, as the server says it. Hunks are asked for by who shows them. */
 export class Reviews implements vscode.Disposable {
   private entries = new Map<string, ReviewEntry[]>();
   private readonly held = new Map<string, { state: string; files: Promise<ReviewFile[] | undefined> }>();
   private readonly changed = new vscode.EventEmitter<ReadonlySet<string> | undefined>();
+  private readonly looking = new Map<string, NodeJS.Timeout>();
   private readonly disposables: vscode.Disposable[] = [this.changed];
 
   /** Fires with the keys (`keyOf`) of the files whose review has changed; undefined: all. */
@@ -27,10 +30,14 @@ export class Reviews implements vscode.Disposable {
         else if (state !== "silent") this.forget();
       }),
     );
+    const files = vscode.workspace.createFileSystemWatcher("**/*");
+    const events = [files.onDidCreate, files.onDidChange, files.onDidDelete];
+    this.disposables.push(files, ...events.map((event) => event((uri) => this.moved(uri))));
     if (connection.state === "running") void this.learn();
   }
 
   dispose(): void {
+    for (const timer of this.looking.values()) clearTimeout(timer);
     vscode.Disposable.from(...this.disposables).dispose();
   }
 
@@ -115,6 +122,28 @@ export class Reviews implements vscode.Disposable {
     }
   }
 
+  /** A file was written or deleted, perhaps by a program that nobody tells Magy of. */
+  private moved(uri: vscode.Uri): void {
+    const key = keyOf(uri);
+    if (!this.entries.has(key)) return;
+    clearTimeout(this.looking.get(key));
+    this.looking.set(key, setTimeout(() => void this.lookAgain(key), REST));
+  }
+
+  private async lookAgain(key: string): Promise<void> {
+    this.looking.delete(key);
+    const known = this.entries.get(key);
+    if (!known || this.connection.state !== "running") return;
+    const found = await this.askedAnew(known);
+    // What the server told meanwhile is newer.
+    if (!found || this.entries.get(key) !== known) return;
+    if (found.length === known.length && found.every((file, at) => file.revision === known[at]?.revision)) return;
+    this.entries.delete(key);
+    this.held.delete(key);
+    this.put(known.flatMap((entry) => found.filter((file) => file.mode === entry.mode).map((file) => seen(entry, file))));
+    this.changed.fire(new Set([key]));
+  }
+
   private async learn(): Promise<void> {
     try {
       let cursor: string | null = null;
@@ -137,6 +166,11 @@ export class Reviews implements vscode.Disposable {
     this.held.clear();
     this.changed.fire(undefined);
   }
+}
+
+/** An entry of the list as the file itself is now. */
+function seen(entry: ReviewEntry, { status, revision, added, removed, hunks }: ReviewFile): ReviewEntry {
+  return { ...entry, status, revision, added, removed, pending: hunks.length };
 }
 
 /** What a file is known by, however its URI is written. */

@@ -47,9 +47,7 @@ export function registerServer(
     connection.onDidChangeState((state) => {
       if (state === "dead") void tell("error", connection.problem, RESTART, LOG, DOCTOR);
       if (state === "missing") void tell("warning", connection.problem, INSTALL, SETTING);
-      if (state === "silent") {
-        void tell("warning", "Magy's server does not answer.", RESTART, LOG, DOCTOR);
-      }
+      if (state === "silent") void tellOfSilence(connection);
       if (state === "running") {
         const wrong = misfit(connection.about, { version, protocol: PROTOCOL });
         if (wrong) void tell("warning", wrong, RESTART);
@@ -59,6 +57,24 @@ export function registerServer(
     tellOfSettings(connection),
   );
   void quietly(log, followPython(context, connection, launcher));
+}
+
+/** Says that the server does not answer, as long as that is so: only a progress can be taken back. */
+async function tellOfSilence(connection: Connection): Promise<void> {
+  const links = [RESTART, LOG].map(({ title, command }) => `[${title}](command:${command})`);
+  await vscode.window.withProgress(
+    {
+      location: vscode.ProgressLocation.Notification,
+      title: `Magy's server does not answer. ${links.join(" · ")}`,
+    },
+    () =>
+      new Promise<void>((resolve) => {
+        const heard = connection.onDidChangeState(() => {
+          heard.dispose();
+          resolve();
+        });
+      }),
+  );
 }
 
 /** Says once, until the next start, that settings were changed which count only then. */
