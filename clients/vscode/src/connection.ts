@@ -102,6 +102,20 @@ async function gone(process: ChildProcess, patience: number): Promise<void> {
   });
 }
 
+/** The library's client, which only logs its errors: this extension says what a person needs to know. */
+function quiet(
+  { LanguageClient: Base }: typeof Library,
+  server: () => Promise<ChildProcess>,
+  options: LanguageClientOptions,
+): LanguageClient {
+  class Quiet extends Base {
+    override error(message: string, data?: unknown): void {
+      super.error(message, data, false);
+    }
+  }
+  return new Quiet("magy", "Magy", server, options);
+}
+
 /** The connection to the one server of this window. Handlers outlive restarts. */
 export class Connection implements vscode.Disposable {
   private client: LanguageClient | undefined;
@@ -278,7 +292,7 @@ export class Connection implements vscode.Disposable {
   private async make(process: ChildProcess, announcement: Announcement): Promise<LanguageClient> {
     this.library ??= await import("vscode-languageclient/node");
     const options = this.options(this.library, announcement);
-    return new this.library.LanguageClient("magy", "Magy", () => Promise.resolve(process), options);
+    return quiet(this.library, () => Promise.resolve(process), options);
   }
 
   /** Notices that the process ends, or that it does not begin to answer. */
