@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from bench.measure import TOP, Failed, Row, Run, in_turn
+from bench.measure import TOP, Failed, Row, Run, in_turn, stopwatch
 from bench.peer import environment
 from bench.turns import Magy, stage
 
@@ -26,6 +26,7 @@ permissions: {agent: allow, read: allow}
 You work.
 """
 AGENTS = {"worker": _AGENT}
+AT_ONCE = 4
 WORD = [{"type": "text", "text": "bench-stream-1"}]
 
 
@@ -57,6 +58,19 @@ def wake_up(run: Run) -> Row:
     return Row("message to a child until a wait for it ends", "seconds", ours, floor, 1.1)
 
 
+def graph(run: Run) -> Row:
+    """As many tasks that need nothing of each other, four agents at a time."""
+    count = run.choose(20, 100)
+    with stage(run, AGENTS) as (magy, _):
+        ours, floor = in_turn(
+            run.choose(1, 5),
+            lambda: stopwatch(partial(_by_graph, magy, count)),
+            lambda: stopwatch(partial(_by_hand, magy, count)),
+        )
+    name = f"a graph of {count} tasks against the same children by hand"
+    return Row(name, "seconds", ours, floor, 1.3)
+
+
 def idle_bytes_1000(run: Run) -> Row:
     return _idle(run, "bytes", 1000)
 
@@ -74,9 +88,41 @@ def idle_seconds_10000(run: Run) -> Row:
 
 
 ROWS = (
-    fan_out, round_trip, wake_up,
+    fan_out, round_trip, wake_up, graph,
     idle_bytes_1000, idle_bytes_10000, idle_seconds_1000, idle_seconds_10000,
 )  # fmt: skip
+
+
+def _by_graph(magy: Magy, count: int) -> None:
+    tasks = [{"id": f"t{n}", "agent": "worker", "prompt": WORD[0]["text"]} for n in range(count)]
+    id = magy.session("worker")
+    magy.peer.messages.clear()
+    magy.peer.request("magy/graph/run", sessionId=id, requestKey="graph", tasks=tasks)
+    kept, magy.peer.messages = magy.peer.messages, []
+    if not any(map(_ends, kept)):
+        magy.peer.wait(_ends)
+    (done,) = magy.peer.request("magy/graph/show", sessionId=id)["graphs"]
+    if done["counts"] != {"completed": count}:
+        raise Failed(f"The graph came to {done['counts']}.")
+
+
+def _by_hand(magy: Magy, count: int) -> None:
+    """One is spawned as soon as one is done, which is closed first, as the limits want it."""
+    id, open_, left = magy.session("worker"), set[str](), list(range(count))
+    while open_ or left:
+        while left and len(open_) < AT_ONCE:
+            spawned = magy.peer.request(
+                "magy/child/spawn", parentSessionId=id, requestKey=f"t{left.pop()}", agent="worker",
+                prompt=WORD,
+            )  # fmt: skip
+            open_.add(spawned["child"]["sessionId"])
+        told = magy.peer.request("magy/child/wait", sessionIds=sorted(open_))
+        for result in told["results"]:
+            child = result["child"]["sessionId"]
+            if child in open_ and result["child"]["state"] == "completed":
+                magy.peer.request("magy/child/close", sessionId=child)
+                open_.remove(child)
+    magy.peer.messages.clear()
 
 
 class _Alone:

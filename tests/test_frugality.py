@@ -17,6 +17,8 @@ import sys
 import tracemalloc
 from pathlib import Path
 
+import pytest
+
 from bench.idle import Work, agents
 from bench.measure import Run
 from bench.modules import counted
@@ -102,6 +104,7 @@ def _calls(io: Path) -> int:
     return sum(int(line.split()[1]) for line in io.read_text().splitlines() if "sysc" in line)
 
 
+@pytest.mark.req("A026")
 def test_an_agent_at_rest_takes_little_memory(tmp_path: Path) -> None:
     async def counted(work: Work) -> dict[str, float]:
         gc.collect()

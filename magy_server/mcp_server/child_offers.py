@@ -32,6 +32,7 @@ async def spawn(served: Served, asked: given.SpawnChild, call: Calling) -> Told:
             context=asked.context,
             model=asked.model,
             permissions=asked.permissions,
+            worktree=asked.worktree,
         )
     )
     child = _child(spawned.child)

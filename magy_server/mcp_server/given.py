@@ -81,6 +81,7 @@ class SpawnChild(Session):
     permissions: dict[str, Action | dict[str, Action]] = Field(
         default={}, description="{key: action} or {key: {pattern: action}}; they only restrict"
     )
+    worktree: bool = Field(default=False, description="It works on a git branch of its own")
 
 
 class SendChild(Given):

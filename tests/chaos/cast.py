@@ -8,6 +8,9 @@ person spawns. What each does next depends on nothing but what its conversation 
       beta     works, asks for permission, edits
       gamma    works, edits, and goes on until the person steers it
       review   the person's: works, edits
+
+In another play the root has a graph of tasks done: north and south, and draft, which builds on
+both. Each works and edits in a git worktree of its own, and all of it lands.
 """
 
 from __future__ import annotations
@@ -188,14 +191,15 @@ def _ends_turn(told: Told) -> Iterable[Part]:
 
 @dataclass(frozen=True)
 class Play:
-    """`parents`: whose child each is. `works`: the steps of each that are commands; `ask` needs the
-    person's permission. `steered`: who waits for a word. `goals`: of a role, given the trial's
-    tag."""
+    """`parents`: who hears the result of each. `works`: the steps of each that are commands; `ask`
+    needs the person's permission. `steered`: who waits for a word. `goals`: of a role, given the
+    trial's tag. `repository`: they work in a git repository."""
 
     parents: Mapping[str, str]
     works: Mapping[str, Sequence[str]]
     steered: Sequence[str]
     goals: Callable[[str, str], Sequence[Goal]]
+    repository: bool = False
 
     @property
     def roles(self) -> Sequence[str]:
@@ -259,5 +263,38 @@ def _of_two(role: str, tag: str) -> Sequence[Goal]:
     return [_works("alpha", "ask"), _edits("alpha")]
 
 
+_GRAPH = [
+    {"id": "north", "prompt": task("north"), "agent": "worker", "worktree": True},
+    {"id": "south", "prompt": task("south"), "agent": "worker", "worktree": True},
+    {"id": "draft", "prompt": task("draft"), "agent": "worker", "worktree": True,
+     "needs": ["north", "south"]},
+]  # fmt: skip
+_GO_ON = re.compile(r'call run_graph with go_on "([^"]+)"')
+
+
+def _graph(tag: str) -> Goal:
+    """A graph that was interrupted is gone on with."""
+
+    def act(told: Told) -> Iterable[Part]:
+        left = _GO_ON.findall(told.heard)
+        yield call("run_graph", {"go_on": left[-1]} if left else {"tasks": _GRAPH})
+
+    return Goal(lambda told: result("draft", tag) in told.heard, act)
+
+
+def _of_graph(role: str, tag: str) -> Sequence[Goal]:
+    if role == "root":
+        return [_graph(tag), _works("root", "use")]
+    return [_works(role, "first"), _edits(role)]
+
+
+GRAPH = Play(
+    {"north": "draft", "south": "draft", "draft": "root"},
+    {"root": ("use",), "north": ("first",), "south": ("first",), "draft": ("first",)},
+    (),
+    _of_graph,
+    repository=True,
+)
+"""The other play."""
 TWO = Play({"alpha": "root"}, {"root": ("use",), "alpha": ("ask",)}, (), _of_two)
 """The least that has it all: the root waits for a child, which asks, runs a command and edits."""

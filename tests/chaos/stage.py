@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,17 @@ class Stage:
         work.chmod(0o755)
         for name in ("boss", "worker"):
             (agents / f"{name}.md").write_text(_AGENT.format(name=name))
+        if self.play.repository:
+            self.git("init", "-q", "-b", "main")
+            self.git("add", "-A")
+            self.git("commit", "-q", "-m", "Begin")
+
+    def git(self, *words: str) -> str:
+        """Returns what git prints in the project."""
+        who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+        return subprocess.run(
+            ["git", *who, *words], cwd=self.root, check=True, capture_output=True, text=True
+        ).stdout
 
     def hold(self, role: str) -> Path:
         """While this file is there, commands of this role do not end."""

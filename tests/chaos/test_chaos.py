@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.chaos.cast import ALL, GRAPH
 from tests.chaos.trial import LATER, LENGTH, LENGTHS, Kill, killed
 
 TRIALS, PLANNED = 12, 72
@@ -40,9 +41,11 @@ def _cases() -> Sequence[Sequence[Kill]]:
         *_spread("update", int(LATER * LENGTHS["update"]), 9),
         *(Kill("time", delay=n / 6 * LATER * LENGTH) for n in range(6)),
     ]
-    # Where another server is there, it does a part of the work.
+    # Where another server is there, it does a part of the work; a graph takes less.
     firsts = [
-        replace(kill, number=1 + kill.number // 2) if _two(n) else kill
+        replace(kill, number=1 + kill.number // (3 if _graph(n) else 2))
+        if _two(n) or _graph(n)
+        else kill
         for n, kill in enumerate(anywhere)
     ]
     return [[first, *_turned(soon[n::TRIALS], n)] for n, first in enumerate(firsts)]
@@ -58,6 +61,11 @@ def _turned(kills: list[Kill], by: int) -> list[Kill]:
 def _two(number: int) -> bool:
     """Every fourth trial has a second server on the same store."""
     return number % 4 == 3
+
+
+def _graph(number: int) -> bool:
+    """Every sixth trial has a graph of tasks in worktrees; one of them has two servers."""
+    return number % 6 == 5
 
 
 CASES = _cases()
@@ -76,6 +84,8 @@ def test_the_kills_are_of_all_kinds_and_places() -> None:
 @pytest.mark.req("G020", "G027", "A170")
 @pytest.mark.parametrize("number", range(TRIALS))
 async def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path, number: int) -> None:
-    outcome = await killed(CASES[number], number, tmp_path / "trial", two=_two(number))
+    play = GRAPH if _graph(number) else ALL
+    place = tmp_path / "trial"
+    outcome = await killed(CASES[number], number, place, two=_two(number), play=play)
     assert outcome.problems == []
     assert outcome.kills

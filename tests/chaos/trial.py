@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.lsp.client import Client
 from tests.patience import PATIENCE
 
-from .cast import ALL
+from .cast import ALL, GRAPH, Play
 from .model import Model
 from .person import Person
 from .stage import Stage
@@ -33,6 +33,8 @@ LATER = 0.3
 """The share of a run after which a life ends that is not the first: most of the work is done."""
 TWO = 0.3
 """The share of trials with a second server."""
+GRAPHS = 0.3
+"""The share of trials with a graph of tasks in worktrees."""
 MOST_KILLS = 12
 """In one trial; its last life is not cut short."""
 
@@ -76,13 +78,16 @@ async def trial(seed: int, directory: Path) -> Outcome:
     chance = random.Random(seed)
     shares = [1.0, *[LATER] * chance.randint(0, MOST_KILLS - 1)]
     kills = [Kill.drawn(chance, share) for share in shares]
-    return await killed(kills, seed, directory, two=chance.random() < TWO)
+    two, graph = chance.random() < TWO, chance.random() < GRAPHS
+    return await killed(kills, seed, directory, two=two, play=GRAPH if graph else ALL)
 
 
-async def killed(kills: Sequence[Kill], seed: int, directory: Path, *, two: bool) -> Outcome:
+async def killed(
+    kills: Sequence[Kill], seed: int, directory: Path, *, two: bool, play: Play = ALL
+) -> Outcome:
     """A trial with these kills. `two`: a second server, which nobody kills, is there on the same
     store and root all the time; it may go on where the other died."""
-    stage = Stage(directory, f"{seed}x{os.getpid()}", ALL)
+    stage = Stage(directory, f"{seed}x{os.getpid()}", play)
     stage.build()
     async with Model(stage.tag, stage.play) as model, contextlib.AsyncExitStack() as beside:
         model.alone = not two

@@ -17,7 +17,8 @@ from .stage import Stage
 
 def verdict(stage: Stage, model: Model) -> list[str]:
     """Sentences; none: all is as it must be. Ends what processes are left of the trial."""
-    return [*_asked(stage, model), *_left(stage), *_processes(stage)]
+    trees = _worktrees(stage) if stage.play.repository else ()
+    return [*_asked(stage, model), *_left(stage), *trees, *_processes(stage)]
 
 
 def _asked(stage: Stage, model: Model) -> Iterator[str]:
@@ -51,6 +52,21 @@ def _left(stage: Stage) -> Iterator[str]:
     for role in stage.play.parents:
         if (text := (stage.root / f"{role}.txt").read_text()) != edited(role):
             yield f"the file of {role} is {text!r}"
+
+
+def _worktrees(stage: Stage) -> Iterator[str]:
+    """By what git shows: all has landed, each once, and nothing is left of where it was made."""
+    trees = stage.git("worktree", "list", "--porcelain").count("worktree ")
+    if trees != 1:
+        yield f"worktrees are left: {stage.git('worktree', 'list')}"
+    if (branches := stage.git("branch", "--format=%(refname:short)").split()) != ["main"]:
+        yield f"branches are left: {branches}"
+    if status := stage.git("status", "--porcelain"):
+        yield f"the work tree is not as it was committed: {status}"
+    for role in stage.play.parents:
+        commits = stage.git("log", "--no-merges", "--format=%h", "--", f"{role}.txt").split()
+        if len(commits) != 2:  # with the one that all began with
+            yield f"the work of {role} landed {len(commits) - 1} times"
 
 
 def _processes(stage: Stage) -> Iterator[str]:

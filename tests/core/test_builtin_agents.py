@@ -424,6 +424,15 @@ def test_a_ruling_is_only_reviewed_if_a_person_wants_that(agent: str) -> None:
     assert spawn == ("allow" if agent == "magi" else "ask")
 
 
+def test_of_those_that_take_tasks_only_who_leads_may_spawn_and_asks_first() -> None:
+    found = {
+        name: judged(name, "agent", "spawn explore").action
+        for name, agent in BUILT_IN.items()
+        if agent.mode == "subagent" and judged(name, "agent", "spawn explore").action != "deny"
+    }
+    assert found == {"orchestrator": "ask", "engineering-lead": "ask"}
+
+
 @pytest.mark.parametrize("node", ["magi-melchior", "magi-balthasar", "magi-casper"])
 def test_a_node_only_looks(node: str) -> None:
     assert BUILT_IN[node].tools == ("read_file", "grep", "glob")

@@ -29,7 +29,7 @@ SWARM = script(
 )
 
 
-@pytest.mark.req("A180")
+@pytest.mark.req("A180", "C015")
 async def test_a_swarm_of_roles_hears_the_lead_and_then_each_other(root: Path, state: Path) -> None:
     async with person(root, state, SWARM) as one:
         await bypass(one)

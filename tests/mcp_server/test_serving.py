@@ -169,6 +169,8 @@ async def test_children_are_spawned_waited_for_and_closed(magy: Magy) -> None:
         _, data = await one.call("session_start", prompt="lead", wait_seconds=PATIENCE)
         parent = data["session"]
         _, child = await one.call("child_spawn", session=parent, prompt="look", name="looks")
+        own = {"session": parent, "prompt": "look", "worktree": True}
+        assert "No worktree can be made:" in await one.refused("child_spawn", **own)
         text, waited = await one.call("child_wait", session=parent, wait_seconds=PATIENCE)
         assert "I looked." in text and waited["results"][0]["state"] == "completed"
         await one.call("child_send", child=child["child"], prompt="again")

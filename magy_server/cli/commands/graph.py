@@ -16,7 +16,7 @@ from magy_server.cli.composition import ONCE, Composition, Options, Verb
 from magy_server.cli.given_prompt import standard_input
 from magy_server.cli.screen.terminal import Screen, standard_output
 from magy_server.cli.screen.text import Span, counted, record
-from magy_server.core.errors import InvalidRequest, NotFound
+from magy_server.core.errors import InvalidConfig, InvalidRequest, NotFound
 from magy_server.core.graphs.pictures import dot, mermaid
 from magy_server.core.text.sanitizing import one_line
 from magy_server.core.text.yaml_nodes import Nodes
@@ -157,8 +157,8 @@ def _json(text: str, where: str) -> Any:
     except ValueError as error:
         try:  # a flow mapping of YAML begins like JSON
             return _yaml(text, where)
-        except InvalidRequest:
-            raise InvalidRequest(f"{where}: not valid JSON ({error}).") from None
+        except (InvalidRequest, InvalidConfig):
+            raise InvalidRequest(f"{where}: neither valid JSON ({error}) nor YAML.") from None
 
 
 def _yaml(text: str, where: str) -> Any:

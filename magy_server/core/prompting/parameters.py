@@ -53,8 +53,13 @@ def _telling(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> dict[str, 
 def wrong(error: ValidationError, parameters: Mapping[str, Any]) -> str:
     """Returns what is wrong with the arguments of a call. `parameters`: their JSON Schema."""
     known = ", ".join(parameters.get("properties", {}))
+    return f"wrong arguments ({problems(error)}). Parameters are: {known}."
+
+
+def problems(error: ValidationError) -> str:
+    """Returns what is wrong, and where, of the first five."""
     parts = []
     for item in error.errors(include_url=False, include_input=False)[:5]:
         where = ".".join(str(step) for step in item["loc"]) or "arguments"
         parts.append(f"{where}: {item['msg']}")
-    return f"wrong arguments ({'; '.join(parts)}). Parameters are: {known}."
+    return "; ".join(parts)

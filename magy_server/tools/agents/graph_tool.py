@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.graphs.graph import GraphTask, check_writes, in_order
@@ -48,7 +48,12 @@ async def _meant(
 
 def given(arguments: Mapping[str, Any]) -> list[GraphTask]:
     """Returns the tasks, in order, of a call with these arguments. Raises ToolError."""
-    found = run_graph.arguments(arguments)
+    try:
+        found = run_graph.shape.arguments(arguments)
+    except ValidationError as error:
+        from magy_server.core.prompting.parameters import problems
+
+        raise ToolError(f"These tasks cannot be done: {problems(error)}.") from None
     return ordered(found["tasks"], found["shape"], found["rounds"])
 
 
