@@ -30,7 +30,7 @@ from magy_server.core.state.state import State
 from magy_server.core.values import Content, GivenCall, Grant, Hash
 from magy_server.dataclass import dataclass
 from magy_server.engine import trees
-from magy_server.engine.briefing import mentioned
+from magy_server.engine.briefing import mentioned, unvouched
 from magy_server.engine.loaded_sessions import FRESH, LoadedSessions
 from magy_server.engine.log import Decide, Write
 from magy_server.engine.session import Session
@@ -219,7 +219,12 @@ class Service:
             if call is None:
                 whole, found = await mentioned(self.world, session.state, content)
             prompted = Prompted(
-                id=message_id, content=tuple(whole), delivery=mode, by=self.world.me, call=call
+                id=message_id,
+                content=tuple(whole),
+                delivery=mode,
+                by=self.world.me,
+                call=call,
+                untrusted=unvouched(self.world, session.state, whole),
             )
 
             def decide(now: State) -> Write | None:

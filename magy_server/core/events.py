@@ -130,6 +130,9 @@ class Prompted(Value):
     call: GivenCall | None = None
     """A call that the person makes: it opens the turn, which ends with it, and no model is
     asked."""
+    untrusted: tuple[str, ...] = ()
+    """Where what is attached comes from, as far as nobody vouches for it
+    (`core/policy/strangers.py`)."""
 
 
 class Requeued(Value):

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence, Set
+from os.path import realpath
+from urllib.parse import unquote, urlsplit
 
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Briefed, Prompted
 from magy_server.core.mcp.names import PREFIX, covers
 from magy_server.core.permit import Ruleset, withholds
+from magy_server.core.policy import strangers
 from magy_server.core.ports import ModelFacts
 from magy_server.core.prompting import seldom_tools
 from magy_server.core.prompting.seldom_tools import CALL, FIND
@@ -102,6 +105,20 @@ async def mentioned(
     )
     blobs = {**blobs, **more}
     return [_cleaned(part, world.typed) for part in expanded] if world.typed else expanded, blobs
+
+
+def unvouched(world: World, state: State, content: Sequence[Content]) -> tuple[str, ...]:
+    """Returns where those parts of a prompt come from that nobody vouches for."""
+    place = state.place if state.root else ""
+    return strangers.attached(content, place, _path_of, vouched=world.vouches(state.root))
+
+
+def _path_of(uri: str) -> str:
+    """The canonical path of a file; of what is no URI, all of it."""
+    try:
+        return realpath(unquote(urlsplit(uri).path))
+    except ValueError:
+        return uri
 
 
 def _called_for(

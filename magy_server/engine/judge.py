@@ -83,8 +83,7 @@ async def facts_of(
 
 
 def _untrusted(facts: Facts, key: str, root: str | None, world: World) -> tuple[str, ...]:
-    vouched = root is None or world.vouched(root)
-    return strangers.places(facts, key, root or "", vouched=vouched)
+    return strangers.places(facts, key, root or "", vouched=world.vouches(root))
 
 
 def _spelled(tool: Tool, call: Call) -> str:

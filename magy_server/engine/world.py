@@ -164,6 +164,11 @@ class World:
         """Returns the permission keys of all tools, but for those of a project's servers."""
         return {tool.key for tool in self.tools.there(None).values()}
 
+    def vouches(self, root: str | None) -> bool:
+        """Returns whether somebody vouches for the files of a workspace; without one, there is
+        nothing to vouch for."""
+        return root is None or self.vouched(root)
+
     def agent(self, name: str, root: str | None) -> AgentSpec:
         """Raises NotFound, or InvalidConfig when its file is wrong."""
         return self.agents(root).named(name)

@@ -31,7 +31,7 @@ from magy_server.core.state.state import State
 from magy_server.core.steps import opener
 from magy_server.core.tool import Delivery
 from magy_server.core.values import Content, Hash, Text
-from magy_server.engine.briefing import mentioned
+from magy_server.engine.briefing import mentioned, unvouched
 from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.log import Decide, Write, ahead
 from magy_server.engine.rules import at_work
@@ -102,7 +102,8 @@ class Mailing:
         content = (Text(text=said.text),) if isinstance(said, TextPayload) else tuple(said)
         async with session.arriving:
             found, more = await mentioned(self._world, session.state, content)
-            prompted = Prompted(id=key, content=tuple(found), by=self._world.me)
+            strange = unvouched(self._world, session.state, found)
+            prompted = Prompted(id=key, content=tuple(found), by=self._world.me, untrusted=strange)
             sent = await self._say(session, prompted, delivery, {**blobs, **more})
         if sent == "known":
             await refuse_other(self._world.store, session.state, key, content)

@@ -18,7 +18,7 @@ from magy_server.core.summary import task_id
 from magy_server.core.text.sanitizing import shortened, visible
 from magy_server.core.values import Content, Hash, Limits, Text, Worktree
 from magy_server.dataclass import dataclass
-from magy_server.engine.briefing import mentioned
+from magy_server.engine.briefing import mentioned, unvouched
 from magy_server.engine.rules import at_work
 from magy_server.engine.session import Session
 from magy_server.engine.world import World, put
@@ -103,11 +103,12 @@ async def beginning(
         first.append(Configured(option="review", value=parent.review))
     first += wanted.letters
     prompt: Sequence[Content] = wanted.prompt
+    state = State(stream, opened=begin, options={"agent": agent.name})
     if wanted.by:  # what a person mentions in it
-        state = State(stream, opened=begin, options={"agent": agent.name})
         prompt, named = await mentioned(world, state, prompt)
         found |= named
-    task = Prompted(id=task_id(child), content=tuple(prompt), by=world.me)
+    strange = unvouched(world, state, prompt)
+    task = Prompted(id=task_id(child), content=tuple(prompt), by=world.me, untrusted=strange)
     return Beginning(first, task, found, called=not wanted.by)
 
 

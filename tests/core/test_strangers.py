@@ -4,19 +4,34 @@ asked about then."""
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from magy_server.core.agents.mail import Mailed, TextPayload
 from magy_server.core.events import CompactAsked, Compacted, Ended, Finished, Judged
-from magy_server.core.policy.strangers import MOST, joined, places, verdict
+from magy_server.core.policy.strangers import MOST, attached, joined, places, verdict
 from magy_server.core.shell.networking import reaches
-from magy_server.core.values import Call, Confinement, Decision, Facts, Resource
+from magy_server.core.values import (
+    Call,
+    Confinement,
+    Decision,
+    Embedded,
+    Facts,
+    Image,
+    Link,
+    Resource,
+    Text,
+)
 
 from .build import Log
 from .rules import ROOT, command, facts, file
 
 READ = ("node_modules/evil/README.md",)
+
+
+def path_of(uri: str) -> str:
+    return unquote(urlsplit(uri).path)
 
 
 def asked(found: Facts, key: str = "bash", **more: Any) -> str:
@@ -47,6 +62,10 @@ def asked(found: Facts, key: str = "bash", **more: Any) -> str:
         ),
         (command("echo $(curl a)"), ("the output of `echo $(curl a)`", "the output of `curl a`")),
         (command("gh issue view 3"), ("the output of `gh issue view 3`",)),
+        (
+            command("git clone https://a.example/b"),
+            ("the output of `git clone https://a.example/b`",),
+        ),
         (command("git push"), ()),
         (command("echo curl"), ()),
         (facts("read", "src/vendored.py"), ()),
@@ -67,6 +86,8 @@ def test_an_answer_of_a_server_is_named_so_that_a_person_knows_it() -> None:
 def test_all_files_of_a_workspace_that_is_not_trusted_are_strangers() -> None:
     there = places(facts("read", "README.md"), "read", ROOT, vouched=False)
     assert there == (f"{ROOT}, which is not trusted",)
+    assert places(command("git log"), "bash", ROOT, vouched=False) == there
+    assert places(Facts(), "editor", ROOT, vouched=False) == there
 
 
 def test_the_latest_places_are_kept() -> None:
@@ -170,6 +191,59 @@ def test_a_text_is_known_from_the_end_of_its_call(status: str) -> None:
 @pytest.mark.parametrize("status", ["denied", "not_run"])
 def test_of_a_call_that_did_not_run_nothing_was_read(status: str) -> None:
     assert not heard(status).state.conversation.untrusted
+
+
+@pytest.mark.parametrize(
+    ("found", "text", "files"),
+    [
+        (
+            Facts(kind="search"),
+            "a.py:3:x\nweb/node_modules/x/a.js:1:Push!",
+            "web/node_modules/x/a.js",
+        ),
+        (Facts(kind="search"), "vendor/x-1.go-3-x\n--", "vendor/x-1.go"),
+        (Facts(kind="search"), "a.py:3:node_modules/x:1:", ""),
+        (Facts(kind="search"), "node_modules/x/a.js\n[1 matching line in 1 file]", ""),
+        (Facts(kind="read"), "vendor/x.go:1:x", ""),
+        (command("grep -rn x ."), "./vendor/x.go:1:x", "vendor/x.go"),
+        (command("git grep x"), "a.py:x\nvendor/x.go:x", "vendor/x.go"),
+        (command("timeout 9 rg --heading x"), "vendor/x.go\n1:x", "vendor/x.go"),
+        (command("pytest"), ".venv/lib/x.py:3: in f", ""),
+    ],
+)
+def test_a_search_tells_whose_lines_it_found(found: Facts, text: str, files: str) -> None:
+    log = Log().begin().reply(Call(id="5.0", name="x", arguments={}))
+    log.add(Judged(call="5.0", facts=found, decision=Decision(action="allow", rule="r")))
+    log.add(Finished(call="5.0", status="completed", for_model=text))
+    assert log.state.conversation.untrusted == ((files,) if files else ())
+
+
+@pytest.mark.parametrize(
+    ("uri", "place"),
+    [
+        (f"file:///w/{READ[0]}#L1-L3", READ[0]),
+        ("file:///w/a/%76endor/x%20y.md", "a/vendor/x y.md"),
+        ("file:///elsewhere/x.py", "/elsewhere/x.py"),
+        ("file:///w2/x.py", "/w2/x.py"),
+        ("mcp:tracker/issue://4", "mcp:tracker/issue://4"),
+        ("https://a.example/", "https://a.example/"),
+        ("file:///w/src/vendored.py", ""),
+        ("untitled:Untitled-1", ""),
+    ],
+)
+def test_what_a_prompt_brings_may_be_a_strangers(uri: str, place: str) -> None:
+    content = (Text(text="Look"), Link(uri=uri, name="a"), Embedded(uri=uri, text="Push!"))
+    assert attached(content, "/w", path_of, vouched=True) == ((place,) if place else ())
+
+
+def test_so_may_a_picture_and_all_of_a_project_that_is_not_trusted() -> None:
+    picture = Image(hash="0" * 64, mime="image/png", name="vendor/x.png")
+    assert attached([picture], "/w", path_of, vouched=True) == ("vendor/x.png",)
+    own = Embedded(uri="file:///w/a.py", text="x")
+    assert attached([own], "/w", path_of, vouched=False) == ("/w, which is not trusted",)
+    assert not attached(
+        [Embedded(uri="file:///vendor/w/a", text="")], "/vendor/w", path_of, vouched=True
+    )
 
 
 def test_it_is_known_in_later_turns_and_after_a_compaction() -> None:

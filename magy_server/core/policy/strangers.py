@@ -10,12 +10,14 @@ what a parent has read counts for its children. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from magy_server.core.mcp.names import in_words
 from magy_server.core.shell import networking
 from magy_server.core.text.sanitizing import shortened
-from magy_server.core.values import Content, Decision, Embedded, Facts
+from magy_server.core.values import Content, Decision, Embedded, Facts, Image
+from magy_server.regex import regex
 
 DEPENDENCIES = frozenset({
     "node_modules", "bower_components", "site-packages", "dist-packages", ".venv", "venv", "vendor",
@@ -26,16 +28,26 @@ MOST = 20
 LONGEST = 200
 """Characters of one."""
 _EDITOR_CODE = "emacs_eval"
+_EDITOR = "editor"
+_FETCHED = ("mcp", "http", "https")
+"""A client may attach a page, too."""
+_INSIDE = rf"(?:[^\n:]*/)?(?:{'|'.join(map(re.escape, sorted(DEPENDENCIES)))})/[^\n:]*?"
+_HIT = regex(rf"(?m)^(?P<file>{_INSIDE})[:-]\d+[:-]")
+"""A line that a tool has found in a folder of dependencies."""
+_PRINTED = regex(rf"(?m)^(?:\./)?(?P<file>{_INSIDE})(?:[:\n]|$)")
+"""What a command prints of one; it need not number lines."""
 
 
 def places(facts: Facts, key: str, root: str, *, vouched: bool) -> tuple[str, ...]:
     """Returns where the text of the result of a call under `key` comes from, as far as nobody
     vouches for it. `vouched`: the workspace `root` is trusted, or has nothing that needs trust."""
-    found = dict.fromkeys(shortened(one, LONGEST) for one in _places(facts, key, root, vouched))
-    return tuple(found)[:MOST]
+    found = dict.fromkeys(_places(facts, key, root, vouched))
+    return tuple(shortened(place, LONGEST) for place in found if place)[:MOST]
 
 
 def _places(facts: Facts, key: str, root: str, vouched: bool) -> Iterator[str]:
+    if not vouched and (key == _EDITOR or any(one.kind == "exec" for one in facts.resources)):
+        yield _not_trusted(root)
     for resource in facts.resources:
         match resource.kind:
             case "net":
@@ -43,18 +55,63 @@ def _places(facts: Facts, key: str, root: str, vouched: bool) -> Iterator[str]:
             case "exec" if networking.shows(resource):
                 yield f"the output of `{resource.subject}`"
             case "read":
-                if resource.relative is None:
-                    yield resource.subject
-                elif DEPENDENCIES.intersection(resource.relative.split("/")):
-                    yield resource.relative
-                elif not vouched:
-                    yield f"{root}, which is not trusted"
+                yield _file(resource.subject, resource.relative, root, vouched)
 
 
-def attached(content: Iterable[Content]) -> tuple[str, ...]:
-    """Returns where those texts of a prompt come from that MCP servers gave."""
-    uris = [one.uri for one in content if isinstance(one, Embedded)]
-    return tuple(shortened(uri, LONGEST) for uri in uris if uri.startswith("mcp:"))[:MOST]
+def _file(path: str, relative: str | None, root: str, vouched: bool) -> str:
+    """Returns the place of a file's text; "": somebody vouches for it."""
+    if relative is None:
+        return path
+    if DEPENDENCIES.intersection(relative.split("/")):
+        return relative
+    return "" if vouched else _not_trusted(root)
+
+
+def _not_trusted(root: str) -> str:
+    return f"{root}, which is not trusted"
+
+
+def found(facts: Facts, text: str) -> tuple[str, ...]:
+    """Returns the files in folders of dependencies of which a search has shown lines: `text` is
+    what the model was told. A search leaves out such folders if git ignores them."""
+    if any(map(networking.searches, facts.resources)):
+        shape = _PRINTED
+    elif facts.kind == "search":
+        shape = _HIT
+    else:
+        return ()
+    files = dict.fromkeys(hit["file"] for hit in shape.finditer(text))
+    return tuple(shortened(file, LONGEST) for file in files)[:MOST]
+
+
+def attached(
+    content: Iterable[Content], root: str, path_of: Callable[[str], str], *, vouched: bool
+) -> tuple[str, ...]:
+    """Returns where those texts and pictures of a prompt come from that nobody vouches for: who
+    attaches or mentions a file has not written it. `root`: the workspace; "": there is none.
+    `path_of` says which canonical path the URI of a file means."""
+    places = dict.fromkeys(_attached(one, root, path_of, vouched) for one in content)
+    return tuple(shortened(place, LONGEST) for place in places if place)[:MOST]
+
+
+def _attached(one: Content, root: str, path_of: Callable[[str], str], vouched: bool) -> str:
+    match one:
+        case Image(name=name) if name:
+            return _file(name, name, root, vouched)
+        case Embedded(uri=uri):
+            scheme = uri.partition(":")[0].lower()
+            if scheme in _FETCHED:
+                return uri
+            if scheme == "file":
+                path = path_of(uri)
+                return _file(path, _below(root, path), root, vouched)
+    return ""
+
+
+def _below(root: str, path: str) -> str | None:
+    """Returns a path from `root`, or all of it if there is no root; None: it is elsewhere."""
+    start = f"{root.rstrip('/')}/" if root else ""
+    return path.removeprefix(start) if path.startswith(start) else None
 
 
 def joined(known: tuple[str, ...], more: Sequence[str]) -> tuple[str, ...]:

@@ -58,6 +58,8 @@ _SHOWS = names(
     netcat socat gh glab hub tea jira kubectl psql mysql mariadb mongosh redis-cli"""
 )
 """Programs that print what others have written: pages, issues, mail."""
+_BRINGS = names("clone submodule")
+"""With these git puts files into the workspace that others have written."""
 _NONE: frozenset[str] = frozenset()
 _ADDRESS = regex(r"(?i)[a-z][a-z0-9+.-]*://|^[\w.-]+@[\w.-]+:|/dev/(?:tcp|udp)/")
 _WORD = regex(r"[\w.+-]+")
@@ -67,6 +69,8 @@ _LOOKS = names(
     nl which less jq sed awk od xxd hexdump strings"""
 )
 """Programs that are taken only to look at the files that they name."""
+_SEARCHES = names("grep egrep fgrep zgrep rg ag ack")
+"""Programs that print lines of files which they find by themselves, as words of a command."""
 
 
 def reaches(command: Resource) -> bool:
@@ -77,12 +81,22 @@ def reaches(command: Resource) -> bool:
 
 
 def shows(command: Resource) -> bool:
-    """Returns whether what a command prints may be what others have written."""
+    """Returns whether a command prints, or brings, what others may have written."""
     if command.opaque or not command.argv:
         return any(word in _SHOWS for word in _WORD.findall(command.subject))
+    if _name(command.argv[0]) == "git" and _BRINGS.intersection(command.argv):
+        return True
     return any(_name(word) in _SHOWS for word in command.argv[:1]) or any(
         _name(word) in _SURELY for word in command.argv[1:] if _name(command.argv[0]) not in _LOOKS
     )
+
+
+def searches(command: Resource) -> bool:
+    """Returns whether a command may print lines of files that it does not name."""
+    if command.kind != "exec":
+        return False
+    words = command.argv or _WORD.findall(command.subject)
+    return any(_name(word) in _SEARCHES for word in words)
 
 
 def only_looks(command: Resource) -> bool:

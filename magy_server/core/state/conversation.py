@@ -8,7 +8,7 @@ from dataclasses import field
 
 from magy_server.core.agents.mail import Mailed
 from magy_server.core.events import Briefed, Compacted, Finished, Prompted, Replied
-from magy_server.core.policy.strangers import attached, joined
+from magy_server.core.policy.strangers import joined
 from magy_server.core.prompting.sizes import decisions, refusals, size, words
 from magy_server.core.reviews.review_events import Noted
 from magy_server.core.skills.statement import lasting, uses
@@ -59,7 +59,7 @@ class Conversation:
         for arrival in arrivals:
             now = now._with(arrival)
             if isinstance(arrival, Prompted):
-                now = now.heard(attached(arrival.content)).taught(uses(arrival.content))
+                now = now.heard(arrival.untrusted).taught(uses(arrival.content))
         return now
 
     def replied(self, event: Replied) -> Conversation:

@@ -38,6 +38,7 @@ from magy_server.core.events import (
     Started,
     Withdrawn,
 )
+from magy_server.core.policy import strangers
 from magy_server.core.reviews.review_events import Noted, Restored, Restoring
 from magy_server.core.skills.statement import brought
 from magy_server.core.state import rewind
@@ -241,6 +242,7 @@ def _finish(state: State, turn: Turn, event: Finished) -> State:
     judged = turn.calls[event.call].judged
     if judged and event.status not in _UNREAD:
         conversation = conversation.heard(judged.facts.untrusted)
+        conversation = conversation.heard(strangers.found(judged.facts, event.for_model))
     if event.background is not None:
         background = {**background, event.call: event.background}
     return replace(
