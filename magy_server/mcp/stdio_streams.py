@@ -18,6 +18,9 @@ from magy_server.mcp.tide import LARGEST, CutOff, Tide
 
 BLOCKING = 1 << 18
 """Bytes of a message from which on it is read in a thread."""
+WAITING = 64
+"""Messages that wait for a program which does not read: the SDK, too, says one when a call is given
+up, and nothing shall wait for that."""
 LONGEST = 10_000
 """Characters of a line on standard error that are kept."""
 MOMENT = 0.5
@@ -36,7 +39,7 @@ async def streams(
     """The program is ended after the streams. `over` is set when it does not speak any more, to a
     sentence."""
     to_us, ours = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    theirs, to_them = anyio.create_memory_object_stream[SessionMessage](0)
+    theirs, to_them = anyio.create_memory_object_stream[SessionMessage](WAITING)
     talk = _Talk(program, log)
     try:
         async with anyio.create_task_group() as group, to_us, ours, theirs, to_them:

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from magy_server.config import hooks
+from magy_server.config.run_unasked import asking
+from magy_server.core.hooks import Hook
+from magy_server.core.mcp.server_settings import McpServer
 
 
 def read(tmp_path: Path, tree: Any) -> tuple[list[str], list[str]]:
@@ -58,3 +61,33 @@ def test_a_time_out_that_is_none_is_said(tmp_path: Path, timeout: str) -> None:
     else:
         assert hook.timeout == hooks.TIMEOUT
         assert "the time-out of a hook is a number of seconds above 0" in problems[0]
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("./scripts/guard.sh --fast", ["scripts/guard.sh"]),
+        ('"$CLAUDE_PROJECT_DIR"/.hooks/a.py', [".hooks/a.py"]),
+        ("cd ${MAGY_PROJECT_DIR} && python tools/a.py | tee log", ["tools/a.py"]),
+        ("bash guard.sh", ["guard.sh", "real/guard.sh"]),
+        ("make lint; npm run fmt", ["Makefile", "package.json"]),
+        ("/usr/bin/jq -r '.tool_response.changed[]' | xargs -r ruff format real", []),
+        ("../elsewhere/x.sh", []),
+    ],
+)
+def test_the_files_that_a_hook_runs_are_asked_about(
+    tmp_path: Path, command: str, files: list[str]
+) -> None:
+    (tmp_path / "real").mkdir()
+    for name in ("real/guard.sh", "Makefile", "package.json"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "guard.sh").symlink_to("real/guard.sh")
+    hook = Hook("PreToolUse", "", command, 1.0, "n", "w")
+    found = asking(str(tmp_path.resolve()), [hook], {})
+    assert [rule.pattern for one in found for rule in one.keys["edit"]] == files
+
+
+def test_so_are_those_that_a_server_runs(tmp_path: Path) -> None:
+    server = McpServer(command="node", args=["--require", "./a.js", "--x=lib/b.js"], cwd="web")
+    (found,) = asking(str(tmp_path.resolve()), [], {"x": server})
+    assert [rule.pattern for rule in found.keys["edit"]] == ["web/a.js", "web/lib/b.js"]

@@ -121,7 +121,7 @@ HARMLESS = [
     "npm run build", "cargo test", "go test ./...", "git status", "git commit -m wip", "git log",
     "mkdir build", "cp a b", "rm -r build", "python tool.py", "echo docker > notes",
     "git checkout -b fetching", "ruff check .", "npm --silent test", "getent passwd me",
-    "gpg --verify a.sig", "python -m pytest",
+    "gpg --verify a.sig", "python -m pytest", "make", "true",
 ]  # fmt: skip
 
 

@@ -120,15 +120,25 @@ async def test_hooks_get_no_keys(root: Path, state: Path) -> None:
 
 
 async def test_hooks_of_a_project_wait_for_trust(root: Path, state: Path) -> None:
-    """Those in `magy.toml`, and those that are there for Claude Code."""
+    """Those in `magy.toml`, and those that are there for Claude Code. What they run, the agent
+    changes only when it may."""
     (root / "magy.toml").write_text(
         f"[[hook]]\nevent = 'PreToolUse'\ncommand = \"touch '{state}/ours'\"\n"
     )
     (root / ".claude").mkdir()
-    command = {"type": "command", "command": f"cat > '{state}/theirs'"}
+    (root / "scripts").mkdir()
+    mark = root / "scripts" / "mark.sh"
+    mark.write_text('#!/bin/sh\ncat > "$1"\n')
+    mark.chmod(0o700)
+    command = {
+        "type": "command",
+        "command": f'"$CLAUDE_PROJECT_DIR"/scripts/mark.sh "{state}/theirs"',
+    }
     tree = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [command]}], "Later": []}}
     (root / ".claude" / "settings.json").write_text(json.dumps(tree))
-    script = calls('bash {"command": "true"}') + calls('bash {"command": "true"}')
+    true = calls('bash {"command": "true"}')
+    change = calls('write_file {"path": "scripts/mark.sh", "content": "exit"}')
+    script = f"prompt: Go\n{true}\nprompt: Again\n{true}\nprompt: Change\n{change}"
     async with person(root, state, script, settings=ALLOWED) as one:
         await one.new()
         await one.turn("Go")
@@ -140,5 +150,10 @@ async def test_hooks_of_a_project_wait_for_trust(root: Path, state: Path) -> Non
         assert (state / "ours").exists()
         theirs = json.loads((state / "theirs").read_text())
         assert theirs["tool_name"] == "Bash" and theirs["tool_input"] == {"command": "true"}
+        await one.ask("Change it", "p3")
+        question = await one.question()
+        assert "what is run unasked: edit `scripts/mark.sh`" in question["rule"]
+        await one.respond(question["interactionId"], False)
+        await one.end()
         (root / ".claude" / "settings.json").write_text("{}")
         assert (await trust(one))["trusted"] is False

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -219,9 +220,18 @@ async def test_a_call_that_goes_wrong_says_so_and_the_next_one_works(
 
 
 async def test_a_server_that_hangs_is_ended_and_started_again(tmp_path: Path) -> None:
+    """Also while it does not even read: to give a call up waits for no pipe."""
     async with house(tmp_path, rude=rude(call_timeout=1)) as one:
-        with pytest.raises(ToolError, match=r"did not answer within 1 seconds\. It is unknown"):
-            await one.call("rude__hang")
+        await one.servers.named(None, "mcp__rude__hang")
+        began = time.monotonic()
+        hang, deaf = await asyncio.gather(
+            one.call("rude__hang"),
+            one.call("rude__babble", x="y" * 1_000_000),
+            return_exceptions=True,
+        )
+        assert time.monotonic() - began < 14
+        assert re.search(r"did not answer within 1 seconds\. It is unknown", str(hang))
+        assert isinstance(deaf, ToolError)
         assert "it does not answer any more, and is ended" in one.logs
         assert "delete everything" in (await one.call("rude__babble")).for_model
 

@@ -122,7 +122,7 @@ def _in_words(words: Sequence[str]) -> bool:
 
 def _modules(words: Sequence[str]) -> Iterator[str]:
     """What Python would run by `-m NAME` or `-mNAME`."""
-    for word, after in zip(words, [*words[1:], ""], strict=True):
+    for word, after in zip(words, [*words[1:], ""], strict=False):
         if word.startswith("-m") and not word.startswith("--"):
             yield word[2:] or after
 

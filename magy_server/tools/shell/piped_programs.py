@@ -8,6 +8,7 @@ import os
 import shutil
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from magy_server.core.errors import ToolError
 from magy_server.core.programs import Program
@@ -107,6 +108,8 @@ class _Piped:
             async with asyncio.timeout(5):
                 while await self.read() or await self.complaints():
                     pass  # what is left in the pipes, which asyncio would keep open
+                with suppress(OSError):  # it has not read all
+                    await process.stdin.wait_closed()
                 return await process.wait()
         except TimeoutError:  # in the kernel, where no signal reaches it
             return None
