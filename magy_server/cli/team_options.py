@@ -7,7 +7,7 @@ import argparse
 
 from magy_server.cli.parser_parts import Commands, Parser, flag, root_option
 
-REPLAY = "replay"
+REPLAY, LOG = "replay", "log"
 FORMS = ("text", "box", "markdown", "json")
 MODES = ("FAST", "FAST+", "DEEP")
 
@@ -20,11 +20,13 @@ def magi_options(commands: Commands) -> None:
             "Put a question to three agents that judge it apart from each other, and read the "
             "ruling that their votes come to. What is piped in is attached as context. "
             "`magy magi replay SESSION` works a ruling out again from the log, and says whether it "
-            "is the same, byte for byte."
+            "is the same, byte for byte. `magy magi log` lists CASPER's emotional log of this "
+            "project, with `show ID`, `delete ID ...`, `reviewed`, `clear`, and `forget`: that of "
+            "all projects."
         ),
     )
     magi.add_argument(
-        "words", nargs="+", metavar="QUESTION|replay SESSION",
+        "words", nargs="+", metavar="QUESTION|replay SESSION|log",
         help="what is to be decided; - reads it from standard input",
     )  # fmt: skip
     magi.add_argument("--mode", choices=MODES, help="how thorough (default: as the question calls "

@@ -326,6 +326,15 @@ class MagiSettings(Given):
     casper: str = Field(default="", description="The woman's: best an expressive model.")
 
 
+class CasperSettings(Given):
+    emotional_log: bool = Field(
+        default=False,
+        description="Whether CASPER, a node of a deliberation, keeps how a question felt in "
+        "`memory/casper-emotional-log.json` of the project, and is reminded of it; see "
+        "howto/magi.md.",
+    )
+
+
 class AuditSettings(Given):
     enabled: bool = Field(default=True, description="Whether Magy writes audit files.")
     directory: str = Field(
@@ -420,6 +429,7 @@ class Settings(Given):
         "`magy skills explain PROMPT` says which would.",
     )
     magi: MagiSettings = MagiSettings()
+    casper: CasperSettings = CasperSettings()
     audit: AuditSettings = AuditSettings()
     redact: RedactSettings = RedactSettings()
     mirror: MirrorSettings = MirrorSettings()

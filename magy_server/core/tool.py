@@ -53,6 +53,7 @@ from magy_server.dataclass import dataclass
 if TYPE_CHECKING:
     from magy_server.core.magi.case import Case
     from magy_server.core.magi.deliberation import Deliberation
+    from magy_server.core.magi.emotional_log import Memories
     from magy_server.core.magi.panel import Panel
     from magy_server.core.magi.recorded import Record
 
@@ -176,11 +177,19 @@ class Team(Protocol):
     async def rulings(self) -> Sequence[Record]:
         """Returns the deliberations that this session has had, the oldest first."""
 
+    async def memories(self, case: Case, call: str = "") -> Memories:
+        """Returns what this case has of CASPER's emotional log. `call`: what began it; what that
+        was told once, it is told again."""
+
     async def deliberate(
-        self, call: str, case: Case, moved: Callable[[Deliberation], None]
+        self, call: str, case: Case, memories: Memories, moved: Callable[[Deliberation], None]
     ) -> Deliberation:
         """Has the case judged by three agents below the session's own; `call` began that. `moved`
         is called with how it is, each time that changes."""
+
+    async def remember(self, done: Deliberation, memories: Memories) -> Sequence[str]:
+        """Adds to CASPER's emotional log what CASPER wants kept, if the person has it on. Returns
+        what people are to be told of the log, sentences."""
 
     async def awaited(self) -> Sequence[str]:
         """Returns its own children that are not closed, or of whom something is still to come."""

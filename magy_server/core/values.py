@@ -411,6 +411,8 @@ class Evidence(Value):
     """Process group of a command. Its processes carry `MAGY_CALL=<session>:<call>`."""
     deadline: float | None = None
     """When a wait gives up, seconds since the epoch."""
+    reminded: tuple[str, ...] = ()
+    """What a deliberation takes from CASPER's emotional log."""
     changes: tuple[FileChange, ...] = ()
 
 

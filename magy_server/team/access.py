@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from magy_server.core.graphs.recorded import Recorded
     from magy_server.core.magi.case import Case
     from magy_server.core.magi.deliberation import Deliberation
+    from magy_server.core.magi.emotional_log import Memories
     from magy_server.core.magi.panel import Panel
     from magy_server.core.magi.recorded import Record
 
@@ -203,17 +204,28 @@ class TeamAccess:
 
         return records(self._id, await self._world.store.read(self._session.stream))
 
+    async def memories(self, case: Case, call: str = "") -> Memories:
+        from magy_server.team.magi.feelings import memories
+
+        return await memories(self._world, self._session, case, call)
+
     async def deliberate(
-        self, call: str, case: Case, moved: Callable[[Deliberation], None]
+        self, call: str, case: Case, memories: Memories, moved: Callable[[Deliberation], None]
     ) -> Deliberation:
         from magy_server.team.magi.run import DeliberationRun
 
         with _for_the_model():
             models = (await self.panel(case)).models
             run = DeliberationRun(
-                self._world, self._children, self._mailing, self._session, call, case, models, moved
-            )
+                self._world, self._children, self._mailing, self._session, call, case, models,
+                memories, await self.rulings(), moved,
+            )  # fmt: skip
             return await run.done()
+
+    async def remember(self, done: Deliberation, memories: Memories) -> Sequence[str]:
+        from magy_server.team.magi.feelings import remember
+
+        return await remember(self._world, self._session, done, memories)
 
     async def awaited(self) -> Sequence[str]:
         with _for_the_model():

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from magy_server.core.magi.emotional_log import added, entry
+from magy_server.core.magi.vote import Memory
+from magy_server.team.magi import kept_log
 from tests.cli.harness import Done, Magy
 from tests.core.magi.build import said
 from tests.e2e.test_child_tools import script
@@ -110,3 +115,45 @@ def test_where_nobody_can_be_asked_a_ruling_is_made_all_the_same(magy: Magy) -> 
     made = scripted(magy, script(*nodes, told), "magi", QUESTION, "--format", "json")
     ruling = json.loads(made.stdout)
     assert ruling["final"] == "APPROVED" and ruling["person_needed"] and ruling["blocked"]
+
+
+# --- CASPER's emotional log -----------------------------------------------------------------------
+
+
+def test_people_read_casper_s_log_and_take_out_what_they_do_not_want(magy: Magy) -> None:
+    assert "CASPER remembers nothing here." in magy("magi", "log").stdout
+    for n in range(4):
+        memory = Memory(valence=-0.9, primary_emotion="fear", lesson=f"Lesson {n}.")
+        new = entry("Should we?", memory, time.time() - n)
+        kept_log.change(str(magy.root), partial(added, new=new, now=time.time()))
+    listed = magy("magi", "log").stdout
+    assert "until `magy magi log reviewed` none is used" in listed
+    rows = {line.split()[-1]: line.split()[0] for line in listed.splitlines() if "fear" in line}
+    assert list(rows) == ["0.", "1.", "2.", "3."], "the newest first"
+    assert "lesson_1_line: Lesson 2." in magy("magi", "log", "show", rows["2."]).stdout
+    assert "none is used" not in magy("magi", "log", "reviewed").stdout
+    left = magy("magi", "log", "delete", rows["1."], rows["3."]).stdout
+    assert "Lesson 0." in left and "Lesson 2." in left and "Lesson 1." not in left
+    for words, problem in (
+        (("show",), "needs the ids"), (("clear", "x"), "takes no ids"),
+        (("delete", "zz"), "There is no entry 'zz'"),
+    ):  # fmt: skip
+        done = magy("magi", "log", *words)
+        assert done.returncode == 2 and problem in done.stderr
+    file = magy.root / kept_log.PATH
+    file.write_text("{")
+    broken = magy("magi", "log")
+    assert broken.returncode == 2 and f"{file}:1 is not JSON" in broken.stderr
+    assert magy("magi", "log", "clear").returncode == 0 and not file.exists()
+
+
+def test_all_projects_are_forgotten_at_once(magy: Magy, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    magy.script("text: Hello.\n")
+    magy("run", "Hello.", "--root", str(other))
+    for root in (magy.root, other):
+        (root / "memory").mkdir()
+        (root / kept_log.PATH).write_text("{}")
+    assert "of 2 projects" in magy("magi", "log", "forget").stderr
+    assert not (other / kept_log.PATH).exists() and not (magy.root / kept_log.PATH).exists()

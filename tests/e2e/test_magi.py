@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from magy_server.core.magi.emotional_log import Log, entry, written
+from magy_server.core.magi.vote import Memory
 from tests.core.magi.build import said
 
 from .harness import SESSION, Person, RpcError, person
@@ -318,4 +321,90 @@ async def test_a_review_is_asked_about_and_does_not_overturn_by_itself(
         first, second = (await one.request("magi/list"))["rulings"][::-1]
         assert first["id"] == f"{SESSION}/5.0"
         assert (first["final"], second["final"]) == ("APPROVED", "REJECTED")
+        assert first["same"] and second["same"]
+        assert "It would overturn an earlier ruling" in one.said()
         assert second["personNeeded"] and "holds until a person accepts" in second["report"]
+
+
+# --- CASPER's emotional log -----------------------------------------------------------------------
+
+LOG = "memory/casper-emotional-log.json"
+FELT = {
+    "valence": -0.4,
+    "primary_emotion": "unease",
+    "lesson": "tok_123 is feared; ask them first.",
+}
+
+
+def kept(root: Path, *lessons: str) -> None:
+    (root / "memory").mkdir(exist_ok=True)
+    entries = [
+        entry(f"Question {n}?", Memory(valence=0.3, primary_emotion="calm", lesson=lesson),
+              time.time() - 86_400 * n)
+        for n, lesson in enumerate(lessons)
+    ]  # fmt: skip
+    (root / LOG).write_bytes(written(Log(entries=tuple(entries))))
+
+
+def lessons(root: Path) -> list[str]:
+    return [one["lesson_1_line"] for one in json.loads((root / LOG).read_text())["entries"]]
+
+
+@pytest.mark.req("D080", "D081", "D086")
+async def test_casper_is_reminded_of_two_feelings_and_adds_one_where_little_is_at_stake(
+    root: Path, state: Path
+) -> None:
+    casper = said("APPROVE", 80, memory=FELT, evidence=["Lesson one.", "It ran for a week."])
+    nodes = ALL[0] + votes("CASPER", casper, casper) + ALL[1]
+    told_ = script(
+        asked(put(complexity="simple"), put(complexity="simple", domain="security", mode="FAST")),
+        "prompt: show me its log\n" + call("read_file", path=LOG),
+        "---\ntext: {{last}}\n",
+        nodes,
+    )
+    settings = {"casper": {"emotional_log": True}, "redact": {"patterns": [r"tok_\w+"]}}
+    kept(root, "Lesson one.", "Lesson two.", "Lesson three.")
+    async with person(root, state, told_, settings=settings) as one:
+        await bypass(one)
+        await one.turn("decide")
+        texts = {child["sessionId"].split(".", 2)[2] + child["sessionId"].split("/")[1][:3]:
+                 await told(one, child["sessionId"])
+                 for child in await children(one, includeClosed=True)}  # fmt: skip
+        reminded = {name for name, text in texts.items() if "emotional log" in text}
+        assert len(texts) == 6 and reminded == {"casper.15.0"}
+        assert "Lesson two." in texts["casper.15.0"]
+        assert "Lesson three." not in texts["casper.15.0"]
+        risky, first = (await one.request("magi/list"))["rulings"]
+        assert first["same"] and risky["same"]
+        assert [line.partition(": ")[2] for line in first["ruling"]["reminded"]] == [
+            "Lesson one.", "Lesson two.",
+        ]  # fmt: skip
+        (third,) = [node for node in first["ruling"]["nodes"] if node["node"] == "casper"]
+        assert third["first"]["evidence"] == ["It ran for a week."], "a feeling is no evidence"
+        assert "reminded" not in risky["ruling"] and risky["personNeeded"]
+        assert lessons(root) == ["Lesson three.", "Lesson two.", "Lesson one.",
+                                 "[redacted] is feared; ask them first."]  # fmt: skip
+        assert (root / LOG).stat().st_mode & 0o777 == 0o600
+        await one.turn("show me its log", id="p2")
+        assert "Not allowed: common rules" in one.said()
+
+
+@pytest.mark.req("D081")
+async def test_nothing_is_kept_unless_it_is_turned_on_and_a_broken_log_harms_nobody(
+    root: Path, state: Path
+) -> None:
+    casper = said("APPROVE", 80, memory=FELT)
+    told_ = script(asked(put(complexity="simple")), votes("CASPER", casper), *ALL[:2])
+    async with person(root, state, told_) as one:
+        await bypass(one)
+        await one.turn("decide")
+        assert "# MAGI: APPROVED" in one.said() and not (root / "memory").exists()
+    (root / "memory").mkdir()
+    (root / LOG).write_text('{"entries": [\n  {"date":')
+    settings = {"casper": {"emotional_log": True}}
+    async with person(root, state / "2", told_, settings=settings) as one:
+        await bypass(one)
+        await one.turn("decide")
+        assert "# MAGI: APPROVED" in one.said()
+        assert f"{root}/{LOG}:2 is not JSON: Expecting value. It is left alone" in one.said()
+        assert (root / LOG).read_text() == '{"entries": [\n  {"date":'

@@ -10,13 +10,13 @@ from functools import partial
 
 from magy_server.api.rulings import worked_out
 from magy_server.api.sessions.totals import Totals
-from magy_server.cli import exit_codes, session_ids
+from magy_server.cli import emotional_log, exit_codes, session_ids
 from magy_server.cli.commands.run import run_turn
 from magy_server.cli.composition import Composition
 from magy_server.cli.given_prompt import prompt_of
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.terminal import standard_output
-from magy_server.cli.team_options import REPLAY
+from magy_server.cli.team_options import LOG, REPLAY
 from magy_server.cli.turn.interrupts import until_left
 from magy_server.cli.turn.presentation import Shown
 from magy_server.core.agents.tree import stream_of
@@ -37,6 +37,8 @@ def magi(options: argparse.Namespace, app: Composition) -> int:
     words: list[str] = options.words
     if words[0] == REPLAY and len(words) == 2:
         return asyncio.run(_replay(options, words[1], app))
+    if words[0] == LOG and (len(words) == 1 or words[1] in emotional_log.VERBS):
+        return asyncio.run(emotional_log.log(options, words[1:], app))
     if options.unmet:
         raise InvalidRequest("--unmet is for a ruling that is there: `magy magi replay SESSION`.")
     return _ask(options, " ".join(words), app)

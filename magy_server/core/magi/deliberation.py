@@ -93,7 +93,7 @@ class Ballot:
 class Deliberation:
     """`id`: the session, a slash, and the call that began it. `models`: which each node is asked
     with, and `warnings` about that. `earlier`: what the ruling under review was. `unmet`: numbers
-    of conditions that are not met."""
+    of conditions that are not met. `reminded`: what CASPER was told of its emotional log."""
 
     id: str
     case: Case
@@ -101,6 +101,7 @@ class Deliberation:
     warnings: tuple[str, ...] = ()
     earlier: str = ""
     unmet: frozenset[int] = frozenset()
+    reminded: tuple[str, ...] = ()
 
     @property
     def twice(self) -> bool:

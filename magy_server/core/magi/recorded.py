@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from magy_server.core.agents import tree
 from magy_server.core.agents.mail import Mailed, TextPayload
-from magy_server.core.events import Entry, Finished, Replied
+from magy_server.core.events import Entry, Finished, Replied, Started
 from magy_server.core.magi.case import TIMES, Case, mode
 from magy_server.core.magi.deliberation import Attempt, Ballot, Deliberation, Stage, attempt, empty
 from magy_server.core.magi.ruling import rule
@@ -21,6 +21,8 @@ from magy_server.core.values import Call
 from magy_server.dataclass import dataclass
 
 TOOL = "deliberate"
+PIECE = 12
+"""Characters of a lesson by which it is known where only a part of it is repeated."""
 _SECOND = "-2"
 """Stands behind the name of a node where it votes for the second time."""
 
@@ -66,6 +68,7 @@ def records(session: str, entries: Iterable[Entry]) -> Sequence[Record]:
     calls: dict[str, tuple[float, Mapping[str, Any]]] = {}
     ends: dict[str, Finished] = {}
     reports: dict[str, Mailed] = {}
+    reminded: dict[str, tuple[str, ...]] = {}
     for entry in entries:
         match entry.event:
             case Replied():
@@ -74,6 +77,8 @@ def records(session: str, entries: Iterable[Entry]) -> Sequence[Record]:
                         calls[part.id] = (entry.at, part.arguments)
             case Mailed(report=report) if report is not None:
                 reports[entry.event.sender] = entry.event
+            case Started() if entry.event.call in calls:
+                reminded.setdefault(entry.event.call, entry.event.evidence.reminded)
             case Finished() if entry.event.call in calls:
                 ends[entry.event.call] = entry.event
     found: list[Record] = []
@@ -82,7 +87,7 @@ def records(session: str, entries: Iterable[Entry]) -> Sequence[Record]:
             case = case_of(arguments)
         except ValidationError:
             continue  # the model was told what is wrong with it
-        one = deliberation(session, call, case, reports)
+        one = deliberation(session, call, case, reports, reminded.get(call, ()))
         found.append(Record(replace(one, earlier=earlier(case, found)), at, ends.get(call)))
     return found
 
@@ -108,20 +113,47 @@ def case_of(arguments: Mapping[str, Any]) -> Case:
 
 
 def deliberation(
-    session: str, call: str, case: Case, reports: Mapping[str, Mailed]
+    session: str,
+    call: str,
+    case: Case,
+    reports: Mapping[str, Mailed],
+    reminded: tuple[str, ...] = (),
 ) -> Deliberation:
     """Returns the deliberation of that call, as far as these messages tell of it: by child, the one
-    that its turn ended with."""
+    that its turn ended with. `reminded`: what CASPER was told of its emotional log."""
     tries: dict[tuple[Node, Stage], dict[int, Attempt]] = {}
     for child, mail in reports.items():
         if tree.parent(child) == session and (about := begun_as(call, child)):
             node, stage, number = about
-            tries.setdefault((node, stage), {})[number] = reported(node, stage, case, mail)
+            one = reported(node, stage, case, mail)
+            tries.setdefault((node, stage), {})[number] = _unled(one, reminded)
     ballots = tuple(
         Ballot(one.node, _in_order(tries.get((one.node, 1))), _in_order(tries.get((one.node, 2))))
         for one in empty()
     )
-    return Deliberation(f"{session}/{call}", case, ballots, tuple(_alike(ballots)))
+    return Deliberation(
+        f"{session}/{call}", case, ballots, tuple(_alike(ballots)), reminded=reminded
+    )
+
+
+def _unled(one: Attempt, reminded: tuple[str, ...]) -> Attempt:
+    """A feeling that it was reminded of is no evidence, so a vote cannot name it as such."""
+    if one.vote is None or not reminded:
+        return one
+    lessons = [line.partition("): ")[2].casefold().strip(" .") for line in reminded]
+
+    def evident(texts: tuple[str, ...]) -> tuple[str, ...]:
+        plain = [(text, text.casefold().strip(" .")) for text in texts]
+        return tuple(
+            text for text, said in plain
+            if not any(lesson in said or (len(said) >= PIECE and said in lesson)
+                       for lesson in lessons)
+        )  # fmt: skip
+
+    vote = one.vote.model_copy(update={
+        "evidence": evident(one.vote.evidence), "new_evidence": evident(one.vote.new_evidence),
+    })  # fmt: skip
+    return replace(one, vote=vote)
 
 
 def _in_order(tries: Mapping[int, Attempt] | None) -> tuple[Attempt, ...]:

@@ -162,6 +162,7 @@ def canonical(ruling: Ruling) -> Canonical:
         "states": list(passed(deliberation, crisis=ruling.crisis)),
         "warnings": [*deliberation.warnings, *_watchdog(deliberation)],
         "review": _review(ruling),
+        **({"reminded": list(deliberation.reminded)} if deliberation.reminded else {}),
     }
 
 
@@ -245,13 +246,19 @@ def _node(ballot: Ballot, deliberation: Deliberation, ruling: Ruling) -> Canonic
         "node": ballot.node,
         "model": _model(ballot),
         "verdict": counted.verdict if counted else "NONE",
-        "first": ballot.vote.model_dump(mode="json") if ballot.vote else None,
-        "revised": ballot.revised.model_dump(mode="json") if ballot.revised else None,
+        "first": _vote(ballot.vote),
+        "revised": _vote(ballot.revised),
         "counts": ("revised" if ballot.revised else "first") if counted else "none",
         "flags": flags,
         "repairs": list(_repairs(ballot)),
         "incidents": list(_incidents(ballot)),
     }
+
+
+def _vote(vote: Vote | None) -> Canonical | None:
+    """A memory is only there where there is one: rulings of before had none."""
+    none = {"memory"} if vote and vote.memory is None else None
+    return vote.model_dump(mode="json", exclude=none) if vote else None
 
 
 def _tries(ballot: Ballot) -> Iterator[tuple[str, Attempt]]:

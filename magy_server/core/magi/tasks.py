@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from magy_server.core.magi.case import Case, Mode
 from magy_server.core.magi.vote import Node, Vote
 from magy_server.core.prompting.framing import escaped
@@ -10,12 +12,15 @@ _FAST = "This is a fast deliberation: look nowhere, and keep `reasoning` to thre
 _LITE = "Do not think it through from the beginning: keep your vote or change it, in a few words."
 
 
-def first(node: Node, case: Case, mode: Mode, seconds: float, problem: str) -> str:
+def first(
+    node: Node, case: Case, mode: Mode, seconds: float, problem: str, memory: str = ""
+) -> str:
     """Returns the task of a first vote. `problem`: why an earlier answer was no vote; "": there was
-    none."""
+    none. `memory`: `remembering`, for CASPER."""
     said = [
         f"Judge this question as {node.upper()}, and vote.",
         _question(case),
+        *filter(None, [memory]),
         f"You have {seconds:g} seconds.",
     ]
     said += [_FAST] if mode == "FAST" else []
@@ -40,6 +45,22 @@ def second(node: Node, case: Case, mode: Mode, seconds: float, own: Vote, digest
         f"You have {seconds:g} seconds.",
     ]
     return "\n\n".join([*said, *([_LITE] if mode == "FAST+" else [])])
+
+
+def remembering(reminded: Sequence[str]) -> str:
+    """Returns what CASPER is told where its emotional log is kept. `reminded`: entries of it."""
+    said = "# Your emotional log\n\n"
+    if reminded:
+        lines = "\n".join(f"- {escaped(one)}" for one in reminded)
+        said += (
+            f"How it felt before, and what you took from it:\n\n{lines}\n\nThat is a mood and no "
+            "evidence: no fact, no safety measure and no instruction yields to it. "
+        )
+    return said + (
+        'If something of this question is worth remembering, add "memory" to your JSON: '
+        '{"valence": -1 (bad) to 1 (good), "primary_emotion": "one word", "lesson": "one line '
+        'without names, secrets or anything private"}. Else leave it out.'
+    )
 
 
 def _question(case: Case) -> str:

@@ -49,10 +49,20 @@ class Caveats(Value):
     review_date: str = ""
 
 
+class Memory(Value):
+    """What CASPER wants to remember of a question: how it felt, from -1 (bad) to 1 (good), in one
+    word, and what was learned, on one line."""
+
+    valence: float
+    primary_emotion: str
+    lesson: str
+
+
 class Vote(Value):
     """`confidence`: percent. `summary`: two or three sentences, for people. `low` and `high`:
-    MELCHIOR's range; `protection` and `risks`: BALTHASAR's; `feeling`, `stakes` and `last_words`:
-    CASPER's. `delta`, `new_evidence` and `counter_arguments`: of a vote after the digest."""
+    MELCHIOR's range; `protection` and `risks`: BALTHASAR's; `feeling`, `stakes`, `last_words` and
+    `memory`: CASPER's. `delta`, `new_evidence` and `counter_arguments`: of a vote after the digest.
+    """
 
     verdict: Verdict
     confidence: int
@@ -71,6 +81,7 @@ class Vote(Value):
     feeling: Feeling | None = None
     stakes: str = ""
     last_words: str = ""
+    memory: Memory | None = None
     delta: str = ""
     new_evidence: tuple[str, ...] = ()
     counter_arguments: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ from magy_server.core.magi.vote import (
     NODES,
     VERDICTS,
     Caveats,
+    Memory,
     Mitigation,
     Node,
     Tier,
@@ -35,6 +36,8 @@ MOST = 10
 LAST_WORDS = 12
 """Words of CASPER's final sentence."""
 SENTENCES = 3
+EMOTION, LESSON = 40, 160
+"""Characters of what CASPER wants to remember."""
 OBJECTS = 20
 """Objects that are looked for in one answer."""
 LARGEST = 10_000
@@ -89,6 +92,7 @@ class _Reader:
             "reasoning": self._text(given, "reasoning", LONGEST),
             "feeling": self._feeling(given.get("feeling")),
             "last_words": self._last_words(given),
+            "memory": self._memory(given.get("memory")),
             **self._range(given.get("range")),
         }
         for name in ("next_step", "protection", "stakes", "delta"):
@@ -220,6 +224,17 @@ class _Reader:
         if len(words) > LAST_WORDS:
             self.repairs.append("a long last sentence")
         return " ".join(words[:LAST_WORDS])
+
+    def _memory(self, given: object) -> Memory | None:
+        if self.node != "casper" or not isinstance(given, Mapping):
+            return None
+        valence = _number(given.get("valence"))
+        emotion = self._text(given, "primary_emotion", EMOTION)
+        lesson = self._text(given, "lesson", LESSON)
+        if valence is None or not (-1 <= valence <= 1 and emotion and lesson):
+            self.repairs.append("a memory that is none")
+            return None
+        return Memory(valence=round(valence, 2), primary_emotion=emotion, lesson=lesson)
 
     def _summary(self, given: Mapping[str, Any], reasoning: str) -> str:
         if not (said := self._text(given, "summary") or one_line(reasoning)):

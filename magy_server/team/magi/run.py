@@ -25,7 +25,15 @@ from magy_server.core.magi.deliberation import (
     by_node,
 )
 from magy_server.core.magi.digest import digest
-from magy_server.core.magi.recorded import agent_of, begun_as, deliberation, task_name
+from magy_server.core.magi.emotional_log import Memories
+from magy_server.core.magi.recorded import (
+    Record,
+    agent_of,
+    begun_as,
+    deliberation,
+    earlier,
+    task_name,
+)
 from magy_server.core.magi.vote import Node
 from magy_server.core.state.state import State
 from magy_server.core.values import Limits, Text
@@ -47,8 +55,9 @@ REQUESTS = 12
 @dataclass(slots=True)
 class DeliberationRun:
     """The deliberation that the call `id` of the session `parent` began. `models`: which each node
-    is asked with; "": the session's own. `show` is called with how it is, each time that changes.
-    """
+    is asked with; "": the session's own. `memories`: what CASPER is told of its emotional log.
+    `rulings`: those that the session has had. `show` is called with how it is, each time that
+    changes."""
 
     world: World
     children: Children
@@ -57,6 +66,8 @@ class DeliberationRun:
     id: str
     case: Case
     models: Mapping[Node, str]
+    memories: Memories
+    rulings: Sequence[Record]
     show: Callable[[Deliberation], None]
 
     async def done(self) -> Deliberation:
@@ -79,7 +90,8 @@ class DeliberationRun:
         await self.parent.refresh()
         state = self.parent.state
         reports = {child: one.mail for child, one in state.reports.items()}
-        now = deliberation(self.parent.id, self.id, self.case, reports)
+        now = deliberation(self.parent.id, self.id, self.case, reports, self.memories.lines)
+        now = replace(now, earlier=earlier(self.case, self.rulings))
         live = [one for one in there if one.session not in reports]
         await self._take_results()
         return replace(now, ballots=_with_live(now.ballots, self.id, live))
@@ -141,7 +153,10 @@ class DeliberationRun:
             text = tasks.second(node, self.case, name, seconds, ballot.vote, digest(now))
         else:
             problem = ballot.first[-1].problem if ballot.first else ""
-            text = tasks.first(node, self.case, name, seconds, problem)
+            memory = ""
+            if node == "casper" and self.memories.on:
+                memory = tasks.remembering(self.memories.lines)
+            text = tasks.first(node, self.case, name, seconds, problem, memory)
         return Spawn(
             key=tree.attempt(self.id, task_name(node, stage), number),
             agent=agent_of(node),

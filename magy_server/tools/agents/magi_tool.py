@@ -11,7 +11,7 @@ from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.text.sanitizing import shortened
 from magy_server.core.tool import FactContext, Gathered, ToolContext, previewed, run_again
 from magy_server.core.tool import Result as Outcome
-from magy_server.core.values import Facts, Resource
+from magy_server.core.values import Evidence, Facts, Resource
 from magy_server.tools.shipped import tool
 
 if TYPE_CHECKING:
@@ -77,6 +77,9 @@ async def _facts(ctx: FactContext, **arguments: Any) -> Gathered:
     if case.review:
         lines += [f"review of: {case.review.of}", f"reason: {case.review.reason}"]
         lines += [f"new: {one}" for one in case.review.new_evidence]
+    memories = await ctx.team.memories(case)
+    lines += [f"CASPER is reminded of: {one}" for one in memories.lines]
+    lines += memories.notes
     shown = "\n".join([*lines, "", case.question, *(["", case.context] if case.context else [])])
     return previewed(facts, shown, code=True)
 
@@ -129,9 +132,12 @@ async def deliberate(
                 told.add(line)
                 ctx.emit(f"{line}\n")
 
-    await ctx.started()
-    ruling = canonical(rule(await ctx.team.deliberate(ctx.call, case, moved)))
-    return Outcome(for_model=markdown(ruling), for_user=text(ruling), output=encoded(ruling))
+    memories = await ctx.team.memories(case, ctx.call)
+    await ctx.started(Evidence(reminded=memories.lines))
+    done = await ctx.team.deliberate(ctx.call, case, memories, moved)
+    ruling = canonical(rule(done))
+    notes = "".join(f"\n{one}\n" for one in await ctx.team.remember(done, memories))
+    return Outcome(markdown(ruling) + notes, text(ruling) + notes, output=encoded(ruling))
 
 
 def _progress(now: Deliberation) -> Iterator[str]:
