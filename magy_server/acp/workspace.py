@@ -15,7 +15,7 @@ from magy_server.acp.conversation import Conversation
 from magy_server.acp.options import Json
 from magy_server.acp.permission import Asking
 from magy_server.acp.questions import Questions
-from magy_server.api.connected import Connected, Source
+from magy_server.api.connected import Connected, NoDocuments, Source
 from magy_server.api.service import Service
 from magy_server.api.verbs import Magy
 from magy_server.api.warming import warm
@@ -31,30 +31,6 @@ if TYPE_CHECKING:
     from magy_server.api.doctor import Examine
 
 LOG = logging.getLogger(__name__)
-
-
-class NoDocuments:
-    """An ACP client opens no documents."""
-
-    encoding = "utf-8"
-
-    def document(self, path: str) -> None:
-        return None
-
-    def open_document(self, uri: str) -> None:
-        return None
-
-    def uri_of_path(self, path: str) -> None:
-        return None
-
-    def state_of(self, path: str) -> None:
-        return None
-
-    def meant(self) -> None:
-        return None
-
-    def watch(self, uri: str, watcher: Callable[[Any], None]) -> Callable[[], None]:
-        return lambda: None
 
 
 class _Translated:
@@ -146,7 +122,7 @@ class Workspace:
             client=self._client,
             roots=roots,
             scratch=scratch,
-            documents=NoDocuments(),
+            documents=NoDocuments("utf-8"),
             outbox=Translating(self._peer.outbox, self._translated),
             notify=self._notified,
             warn=partial(LOG.warning, "%s"),

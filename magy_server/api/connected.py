@@ -57,6 +57,31 @@ class Documents(Protocol):
         """Calls `watcher` after every change of the document. Returns a function that ends this."""
 
 
+@dataclass(frozen=True, slots=True)
+class NoDocuments:
+    """Those of a client that shows none. Implements `Documents`."""
+
+    encoding: str
+
+    def document(self, path: str) -> None:
+        return None
+
+    def open_document(self, uri: str) -> None:
+        return None
+
+    def uri_of_path(self, path: str) -> None:
+        return None
+
+    def state_of(self, path: str) -> None:
+        return None
+
+    def meant(self) -> None:
+        return None
+
+    def watch(self, uri: str, watcher: Callable[[Any], None]) -> Callable[[], None]:
+        return lambda: None
+
+
 def notification(method: str, params: Any) -> Mapping[str, Any]:
     return {"jsonrpc": "2.0", "method": method, "params": params}
 

@@ -384,7 +384,8 @@ def _message(kind: str, id: str, texts: list[str]) -> Update:
 
 def _judged(event: Judged, texts: Mapping[Hash, str]) -> Update:
     facts, decision = event.facts, event.decision
-    paths = [r.subject for r in facts.resources if r.kind in ("read", "write")]
+    places = (r.subject for r in facts.resources if r.kind in ("read", "write"))
+    paths = [*dict.fromkeys(places)]
     fields: dict[str, Any] = {
         "kind": facts.kind,
         "locations": [{"path": path} for path in paths],

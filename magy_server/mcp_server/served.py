@@ -4,11 +4,10 @@ doors share."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable
-from typing import Any
+from collections.abc import Callable
 
 from magy_server.api.children.child_verbs import ChildVerbs
-from magy_server.api.connected import Document, Seat
+from magy_server.api.connected import NoDocuments, Seat
 from magy_server.api.edits.edit_verbs import EditVerbs
 from magy_server.api.places import uri_of
 from magy_server.api.reviews.review_verbs import ReviewVerbs, View
@@ -24,35 +23,11 @@ CLIENT = "magy mcp serve"
 """What journals call who came in by this door."""
 
 
-class NoDocuments:
-    """A client of this door shows no documents. Implements `api.connected.Documents`."""
-
-    encoding = "utf-32"
-
-    def document(self, path: str) -> Document | None:
-        return None
-
-    def open_document(self, uri: str) -> Document | None:
-        return None
-
-    def uri_of_path(self, path: str) -> str | None:
-        return None
-
-    def state_of(self, path: str) -> Hashable | None:
-        return None
-
-    def meant(self) -> str | None:
-        return None
-
-    def watch(self, uri: str, watcher: Callable[[Any], None]) -> Callable[[], None]:
-        return lambda: None
-
-
 class Served:
     """`root`: the project, canonical. `settings`: what holds there at this moment."""
 
     def __init__(self, service: Service, root: str, settings: Callable[[], Settings]) -> None:
-        at = Seat(service, CLIENT, [root], NoDocuments())
+        at = Seat(service, CLIENT, [root], NoDocuments("utf-32"))
         self.service = service
         self.root = root
         self.settings = settings

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from magy_server.api.connected import Connected, Source
+from magy_server.api.connected import Connected, NoDocuments, Source
 from magy_server.api.verbs import Magy
 from magy_server.api.wire.methods import handlers
 from magy_server.app import compose
@@ -20,30 +20,6 @@ call: write_file {"path": "new.txt", "content": "a line\\n"}
 ---
 text: Done.
 """
-
-
-class NoDocuments:
-    """Of a client that opens no files."""
-
-    encoding = "utf-8"
-
-    def document(self, path: str) -> None:
-        return None
-
-    def open_document(self, uri: str) -> None:
-        return None
-
-    def uri_of_path(self, path: str) -> None:
-        return None
-
-    def state_of(self, path: str) -> None:
-        return None
-
-    def meant(self) -> None:
-        return None
-
-    def watch(self, uri: str, watcher: Callable[[Any], None]) -> Callable[[], None]:
-        return lambda: None
 
 
 class Deaf:
@@ -77,7 +53,7 @@ async def test_a_door_that_makes_the_value_and_begins_is_told_of_reviews(
         magy = Magy(
             Connected(
                 service=service, trust=trust, client="door", roots=[str(root)],
-                scratch=str(root), documents=NoDocuments(), outbox=Deaf(),
+                scratch=str(root), documents=NoDocuments("utf-8"), outbox=Deaf(),
                 notify=lambda method, params: told.put_nowait((method, params)),
                 warn=lambda text: None, spawn=group.create_task, examine=_no_doctor, draws=True,
             )
