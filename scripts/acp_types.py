@@ -26,12 +26,10 @@ ROOTS = {
     ),
     2: (
         "InitializeRequest", "LoginAuthRequest", "NewSessionRequest", "ResumeSessionRequest",
-        "ListSessionsRequest", "CloseSessionRequest", "DeleteSessionRequest",
-        "SetSessionConfigOptionRequest", "PromptRequest", "CancelSessionNotification",
-        "CancelToolCallRequest", "RequestPermissionResponse",
+        "SetSessionConfigOptionRequest", "PromptRequest",
     ),
 }  # fmt: skip
-"""What is generated, and what that is made of."""
+"""What is generated, and what that is made of; of version 2, what it does not have as version 1."""
 SIMPLE = {
     "string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None",
     "object": "dict[str, Any]",

@@ -48,6 +48,10 @@ class Conversation:
         """By message: who waits for the end of the turn that it is in."""
         self.arriving = asyncio.Lock()
         """One request after the other begins or cancels a turn."""
+        self.busy = False
+        """A turn runs."""
+        self.ends = 0
+        """How often the client was told that a turn is over."""
         self._notices = notices
         self._admitted: set[str] = set()
         self._texts: dict[str, str] = {}
@@ -206,8 +210,10 @@ class Conversation:
             self._settle(message, {"stopReason": "cancelled"})
 
     def _state(self, update: Mapping[str, Any]) -> list[Json]:
-        if update["state"] != "idle":
+        self.busy = update["state"] != "idle"
+        if self.busy:
             return []
+        self.ends += 1
         about = update.get("_meta", {}).get("magy", {})
         stop, said = update.get("stopReason", "end_turn"), about.get("message", "")
         ended, self._admitted = [*self._admitted], set()

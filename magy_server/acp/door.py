@@ -115,10 +115,7 @@ class Door:
 
     async def _authenticate(self, params: Json) -> Json:
         asked = read(v1.AuthenticateRequest, params, "authenticate")
-        raise InvalidRequest(
-            f"authenticate: there is no method {asked.method_id!r}. Magy takes the keys of its "
-            "providers from the environment; `magy doctor` says which."
-        )
+        raise no_login("authenticate", asked.method_id)
 
     @staticmethod
     def asking(root: str, question: Interaction) -> Json:
@@ -443,6 +440,13 @@ class Door:
                 home = open_there[-1] if open_there else await self._workspace(root)
         home = home or await self._anywhere()
         return await home.custom(name, params)
+
+
+def no_login(method: str, asked: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"{method}: there is no method {asked!r}. Magy takes the keys of its providers from the "
+        "environment; `magy doctor` says which."
+    )
 
 
 def _directory(cwd: str) -> str:

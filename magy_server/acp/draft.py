@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from magy_server.acp import commands, options, v2
 from magy_server.acp.content import prompt
 from magy_server.acp.conversation import STOPS, Conversation
-from magy_server.acp.door import Door
+from magy_server.acp.door import Door, no_login
 from magy_server.acp.options import Json
 from magy_server.acp.permission import call_of, common
 from magy_server.acp.shapes import read
@@ -78,7 +78,7 @@ class Draft(Door):
 
     async def _login(self, params: Json) -> Json:
         asked = read(v2.LoginAuthRequest, params, "auth/login")
-        return await self._authenticate({"methodId": asked.method_id})
+        raise no_login("auth/login", asked.method_id)
 
     async def _new(self, params: Json) -> Json:
         asked = read(v2.NewSessionRequest, params, "session/new")
@@ -114,8 +114,9 @@ class Draft(Door):
         asked = read(v2.PromptRequest, params, "session/prompt")
         home, talk = self._open(asked.session_id)
         said = prompt(asked.prompt)
+        ends = talk.ends
         message, ended = await self._begin(home, talk, said)
-        self._connection.spawn(_over(ended))
+        self._connection.spawn(_over(home, talk, ended, ends))
         return {"messageId": message}
 
     @staticmethod
@@ -157,7 +158,11 @@ async def _said_of_files(home: Workspace, session_id: str) -> None:
     home.tell(session_id, {**update, "description": ON_DISK})
 
 
-async def _over(ended: Awaitable[Any]) -> None:
-    """How a turn ends is said by an update."""
+async def _over(home: Workspace, talk: Conversation, ended: Awaitable[Json], ends: int) -> None:
+    """How a turn ends is said by an update: of a prompt that had none (it was cancelled before, or
+    went to another agent), here. `ends`: those of `talk` before the prompt."""
     with suppress(MagyError):
-        await ended
+        result = await ended
+        if not talk.busy and talk.ends == ends:
+            state = {"state": "idle", "stopReason": result["stopReason"]}
+            home.tell(talk.id, {"sessionUpdate": "state_update", **state})

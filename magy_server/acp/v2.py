@@ -81,16 +81,6 @@ class ResumeSessionRequest(Sent):
     replay_from: ReplayFromStart | dict[str, Any] | None = None
     session_id: str
 
-class ListSessionsRequest(Sent):
-    cursor: str | None = None
-    cwd: str | None = None
-
-class CloseSessionRequest(Sent):
-    session_id: str
-
-class DeleteSessionRequest(Sent):
-    session_id: str
-
 class SetSessionConfigOptionRequest(Sent):
     type: Literal['id'] | Literal['boolean'] | str | None = None
     value: str | bool | Any | None = None
@@ -155,20 +145,3 @@ class EmbeddedResource(Sent):
 class PromptRequest(Sent):
     prompt: list[TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource | dict[str, Any]]
     session_id: str
-
-class CancelSessionNotification(Sent):
-    session_id: str
-
-class CancelToolCallRequest(Sent):
-    session_id: str
-    tool_call_id: str
-
-class CancelledPermissionOutcome(Sent):
-    outcome: Literal['cancelled']
-
-class SelectedPermissionOutcome(Sent):
-    outcome: Literal['selected']
-    option_id: str
-
-class RequestPermissionResponse(Sent):
-    outcome: CancelledPermissionOutcome | SelectedPermissionOutcome | dict[str, Any]

@@ -128,6 +128,19 @@ async def test_cancel_and_close(one: AcpClient) -> None:
         assert (await end(one, session))["stopReason"] == "cancelled"
 
 
+async def test_a_prompt_that_had_no_turn_ends_all_the_same(one: AcpClient) -> None:
+    await greet(one)
+    session = await new(one)
+    answer = one.ask(session, "slow")
+    one.notify("session/cancel", sessionId=session)
+    assert (await end(one, session))["stopReason"] == "cancelled"
+    await answer
+    told = len(one.updates("state_update", session))
+    await ask(one, session, "/spawn-general hello")
+    (first, *_) = await one.until(lambda: one.updates("state_update", session)[told:])
+    assert first["stopReason"] == "end_turn"
+
+
 async def test_a_turn_that_fails(one: AcpClient) -> None:
     await greet(one)
     session = await new(one)
