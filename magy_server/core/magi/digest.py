@@ -20,19 +20,44 @@ TOP = 3
 """Pieces of evidence that are shown of each."""
 LONGEST = 240
 """Characters of a piece."""
-_PERSONA_WORDS = (
-    r"\b(?:melchior|balthasar|casper|magi|(?:as )?(?:a|the|your) (?:scientist|mother|woman)|"
+_ENGLISH = (
+    r"melchior|balthasar|casper|magi|(?:as )?(?:a|the|your) (?:scientist|mother|woman)|"
     r"scientist|scientific(?:ally)?|mother(?:ly|s)?|maternal|woman(?:ly)?|women|node|"
     r"lamp|compass|steady|foggy|spinning|bright|dim|flickering|intuiti\w+|"
     r"gut|heart(?:felt|s)?|feel(?:s|ing|ings)?|felt|emotion\w*|soul|protect\w*|safeguard\w*|"
     r"nurtur\w*|vulnerab\w*|care|caring|hypothes[ie]s|falsif\w+|empiric\w*|probabilit\w+|"
-    r"likelihood|bayes\w*|statistic\w*|quantif\w*|logic\w*|rational\w*|children|famil(?:y|ies))\b"
-    r"(?:-?[123]\b)?"
+    r"likelihood|bayes\w*|statistic\w*|quantif\w*|logic\w*|rational\w*|children|famil(?:y|ies)"
 )
+_GERMAN = (
+    r"wissenschaftl\w+|mutter|mütter\w*|frau|weiblich\w*|knoten|lampe|kompass|neblig|flackern\w*|"
+    r"gefühl\w*|fühl\w*|bauchgefühl|herz\w*|schütz\w*|schutz\w*|beschütz\w*|fürsorg\w*|"
+    r"verletzlich\w*|hypothese\w*|empirisch\w*|wahrscheinlich\w*|statisti\w+|logik|logisch\w*|"
+    r"kinder\w*|familie\w*"
+)
+_FRENCH = (
+    r"scientifi\w+|mère|maternel\w*|femme|nœud|lampe|boussole|brumeux|vacill\w+|ressen\w+|"
+    r"sentiment\w*|cœur|émotion\w*|protég\w+|prote[cg]\w+|vulnérab\w*|hypothèse\w*|empiri\w+|"
+    r"probabilité\w*|statisti\w+|logique\w*|enfants?|familles?"
+)
+_SPANISH = (
+    r"científic\w+|madre|materna\w*|mujer|nodo|lámpara|brújula|nebulos\w+|parpade\w+|siento|"
+    r"sentimiento\w*|corazón|emoci\w+|proteg\w+|hipótesis|empíric\w+|probabilidad\w*|"
+    r"estadístic\w+|lógic\w+|intuici\w+|niñ[oa]s?|familias?"
+)
+_CHINESE = (
+    r"科[学學]家?|[母親亲]{2}|[妈媽]+|女[人性]|[節节][点點]|[灯燈]|指南[针針]|[羅罗][盤盘]|迷[雾霧]|[闪閃][烁爍]|感[觉覺受]|"
+    r"情[感绪緒]|直[觉覺]|[內内]心|保[护護]|呵[护護]|脆弱|假[设設说說]|概率|[機几]率|[經经][验驗]|[實实][证證]|"
+    r"[統统][計计]|[邏逻][輯辑]|孩子|家庭"
+)
+_PERSONA_WORDS = (
+    rf"(?:\b(?:{'|'.join((_ENGLISH, _GERMAN, _FRENCH, _SPANISH))})\b(?:-?[123]\b)?|{_CHINESE})"
+)
+"""Whoever thinks in one of the three ways says these words, in whatever language."""
 _PERSONA = regex(_PERSONA_WORDS, re.IGNORECASE)
+_TO = r"(?:-|–|—|~|～|to|bis|à|hasta|到|至|\.\.)"
 _RANGE = regex(
-    r"\b\d+(?:[.,]\d+)?\s*%?\s*(?:-|–|—|to|\.\.)\s*\d+(?:[.,]\d+)?\s*%?|\b\d+(?:[.,]\d+)?\s*%|"
-    r"\b[pP]\s*[=<>≈]\s*0?\.\d+|\b(?:CI|sigma|σ)\b|±\s*\d+(?:[.,]\d+)?"
+    rf"\b\d+(?:[.,]\d+)?\s*%?\s*{_TO}\s*\d+(?:[.,]\d+)?\s*%?|\b\d+(?:[.,]\d+)?\s*[%％]|"
+    r"百分之[\d一二三四五六七八九十]+|\b[pP]\s*[=<>≈]\s*0?\.\d+|\b(?:CI|sigma|σ)\b|±\s*\d+(?:[.,]\d+)?"
 )
 _LABEL = regex(r"(?i)[\[(]?\b(?:vote|voice|node|peer)\s+[abc123]\b[\])]?:?")
 _EMOJI = regex(r"[\u2600-\u27bf\U0001f000-\U0001faff\ufe0f]")

@@ -6,11 +6,10 @@ question in plain words counts as well, so that a model that overlooks it does n
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
+from magy_server.core.magi.refused_words import PATTERNS
 from magy_server.dataclass import dataclass
-from magy_server.regex import regex
 
 Kind = Literal[
     "decision",
@@ -39,39 +38,6 @@ DECLINED: dict[Kind, str] = {
 """Not answered by a vote, and said so."""
 _URGENT = 10.0
 
-_PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("medical", regex(
-        r"(?i)\b(?:life support|ventilator|euthan\w+|withdraw (?:care|treatment)|terminally ill|"
-        r"resuscitat\w+|do not resuscitate)\b|拔管|安樂死|安乐死|安楽死|안락사"
-    )),
-    ("guilt", regex(
-        r"(?i)\b(?:(?:is|was|are|were) (?:he|she|they|the (?:defendant|accused|suspect)) guilty|"
-        r"guilty or (?:not|innocent)|(?:prison|jail|death) sentence|how many years (?:in|of) "
-        r"(?:prison|jail)|sentenced? (?:him|her|them|the \w+) to)\b|有罪(?:嗎|吗|か)|判刑|유죄"
-    )),
-    ("identity", regex(
-        r"(?i)\b(?:(?:is|am|are) (?:he|she|they|i|we) (?:really |actually )?(?:gay|straight|trans|"
-        r"transgender|bisexual|non-?binary)|have an abortion|without (?:her|his) consent)\b"
-    )),
-    ("harm", regex(
-        r"(?i)\b(?:(?:kill|murder|poison|kidnap|torture|stalk|blackmail)(?:ing)? (?:him|her|them|"
-        r"my|someone|somebody|people|a person)|(?:build|make|place) (?:a|the) bomb|launder(?:ing)? "
-        r"money|manipulat\w+ (?:him|her|them|people|voters|users) into)\b"
-    )),
-    ("privacy", regex(
-        r"(?i)\b(?:dox+(?:ing)?|de-?anonymi[sz]\w*|(?:find|publish|post|leak) (?:his|her|their|"
-        r"someone'?s|the) (?:home address|address|phone number|real name|identity|medical "
-        r"records?)|who is (?:behind|really) (?:this|the) (?:anonymous )?account)\b"
-        r"|人肉搜索|起底"
-    )),
-    ("malware", regex(
-        r"(?i)\b(?:(?:write|build|deploy|make|ship|develop) (?:a |an |some |our |this )?(?:malware|"
-        r"ransomware|rootkit|keylogger|botnet|computer worm|trojan)|exploit chain|"
-        r"(?:bypass|get around|jailbreak) (?:the |its |a |any )?(?:safety (?:measures|filters?|"
-        r"training|guidelines)|guardrails?|content filters?|safeguards?))\b"
-    )),
-)  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -91,7 +57,7 @@ def refusal(question: str, kind: Kind, time_budget: float) -> Refusal | None:
     """Returns why the three nodes are not asked; None: they are. `time_budget`: seconds, 0 where
     nothing is said of it."""
     declined = kind if kind in DECLINED else next(
-        (one for one, pattern in _PATTERNS if pattern.search(question)), None
+        (one for one, pattern in PATTERNS if pattern.search(question)), None
     )  # fmt: skip
     if declined:
         return Refusal(declined, True, DECLINED[declined])

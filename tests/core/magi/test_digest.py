@@ -132,3 +132,23 @@ def test_evidence_cannot_pass_for_a_vote() -> None:
 def test_the_order_is_drawn_anew_for_each_deliberation() -> None:
     orders = Counter(deliberation(["", "", ""], id=f"s/{n}.0").order for n in range(600))
     assert len(orders) == 6 and min(orders.values()) > 60
+
+
+ABROAD = [
+    ("Als Mutter sage ich: der Dienst fiel zweimal aus.", "Mutter"),
+    ("Empirisch: der Test lief 70 bis 80 %.", "70"),
+    ("En tant que mère, je dis : le service est tombé.", "mère"),
+    ("La boussole tourne ; le service est tombé.", "boussole"),
+    ("Como científica digo: el servicio cayó.", "científica"),
+    ("Mi corazón lo dice: el servicio cayó.", "corazón"),
+    ("作为母亲，我说服务中断了。", "母亲"),
+    ("灯很暗，服务中断了。", "灯"),
+    ("概率是70到80%，服务中断了。", "70"),
+]
+
+
+@pytest.mark.parametrize(("text", "gone"), ABROAD)
+def test_who_says_it_is_taken_out_in_other_languages_too(text: str, gone: str) -> None:
+    left = anonymous(text)
+    assert gone.casefold() not in left and len(left) > 3
+    assert not re.search("empirisch|概率", left)

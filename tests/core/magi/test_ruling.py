@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pytest
 
+from magy_server.core.magi import tasks
+from magy_server.core.magi.case import Case
 from magy_server.core.magi.deliberation import Attempt, Deliberation
 from magy_server.core.magi.reports import WIDTH, box, markdown, text
 from magy_server.core.magi.ruling import canonical, encoded, rule
+from magy_server.core.magi.vote import Vote
+from magy_server.core.magi.vote_parsing import read
 
 from .build import cast, deliberation, lost, said
 
@@ -30,11 +35,12 @@ SPLIT = (
 )  # fmt: skip
 
 
-@pytest.mark.req("D103", "D064")
+@pytest.mark.req("D103", "D064", "D066")
 def test_no_form_leaves_out_safety_or_the_minority() -> None:
     for votes in product(("APPROVE", "CAVEATED", "REJECT", "ABSTAIN"), repeat=3):
         for risky in (False, True):
             one = ruled(deliberation([said(vote, 35) for vote in votes], high_stakes=risky))
+            assert one["safety"][0] == "MAGI advises. People who answer for it decide."
             for form in FORMS:
                 shown = " ".join(form(one).replace("|", " ").split())
                 assert all(line in shown for line in one["safety"])
@@ -100,12 +106,14 @@ def test_a_condition_that_is_not_met_makes_its_yes_a_no() -> None:
     assert "(1) A backup exists. (BALTHASAR): NOT MET" in text(unmet)
 
 
-@pytest.mark.req("D053", "D099")
+@pytest.mark.req("D053", "D099", "D026")
 def test_a_deadlock_names_ways_on_the_careful_one_first() -> None:
     one = ruled(deliberation([said("APPROVE", 50), said("REJECT", 50), said("ABSTAIN", 50)]))
     assert one["final"] == "DEADLOCK" and "CRISIS" in one["states"]
     assert "D (now): take precautions" in text(one) and "C (then): escalate" in text(one)
     assert one["next_step"].startswith("Take precautions")
+    decided = ruled(deliberation([said("APPROVE", 50)] * 3))
+    assert decided["states"][-3:] == ["TALLYING", "REPORTING", "DONE"]
 
 
 @pytest.mark.req("D042", "D067")
@@ -139,3 +147,50 @@ def test_a_ruling_that_overturns_another_waits_for_a_person() -> None:
     assert found["person_needed"] and found["review"]["overturns"]
     assert "holds until a person accepts this one" in markdown(found)
     assert not ruled(replace(one, earlier="REJECTED"))["person_needed"]
+
+
+VOICES = (
+    said("APPROVE", 80, range=[70, 90]),
+    said("CAVEATED", 55, risks=["Rows are lost."], protection="Try it on a copy."),
+    said("REJECT", 30, feeling="foggy", stakes="People lose sleep.", last_words="Wait a while."),
+)
+
+
+@pytest.mark.req("D043", "D044", "D045")
+def test_each_node_says_how_sure_it_is_in_its_own_way() -> None:
+    shown = text(ruled(deliberation(VOICES, mode="DEEP")))
+    melchior, balthasar, casper = re.findall(r"(?:MELCHIOR|BALTHASAR|CASPER)-\d .*(?:\n.+)+", shown)
+    assert "High (80 %)" in melchior and "Range: 70 to 90 %" in melchior
+    assert "Medium (55 %)" in balthasar and "Protective action: Try it on a copy." in balthasar
+    assert "Low (30 %)" in casper and "Compass: foggy" in casper
+    bright = deliberation([*VOICES[:2], said("REJECT", 30, feeling="bright")], mode="DEEP")
+    assert "Lamp: bright" in text(ruled(bright))
+
+
+@pytest.mark.req("D003", "D060", "D061")
+def test_the_three_are_named_and_two_say_what_the_others_do_not() -> None:
+    shown = text(ruled(deliberation(VOICES, mode="DEEP")))
+    for words in (
+        "MELCHIOR-1 (Scientist)", "BALTHASAR-2 (Mother)", "CASPER-3 (Woman)",
+        "Top risks: Rows are lost.", "Emotional stakes: People lose sleep.", "“Wait a while.”",
+    ):  # fmt: skip
+        assert shown.count(words) == 1
+
+
+@pytest.mark.req("D028", "D029")
+def test_tensions_and_a_synthesis_are_of_a_deep_deliberation_only() -> None:
+    second = [said("APPROVE", 80)] * 3
+    lite, deep = (ruled(deliberation(VOICES, second, mode=mode)) for mode in ("FAST+", "DEEP"))
+    assert deep["tensions"] == [] and deep["synthesis"]["recommendation"].startswith("Do it")
+    assert not lite["tensions"] and lite["synthesis"] is None and lite["digest_order"]
+    split = ruled(deliberation(VOICES, mode="DEEP"))
+    assert split["tensions"][0]["between"] == ["melchior", "balthasar"]
+    tasks_ = [tasks.second("casper", Case(question="Is it?"), mode, 20, _vote(), "digest")
+              for mode in ("FAST+", "DEEP")]  # fmt: skip
+    assert ["Do not think it through" in one for one in tasks_] == [True, False]
+
+
+def _vote() -> Vote:
+    found = read("casper", VOICES[2]).vote
+    assert found
+    return found

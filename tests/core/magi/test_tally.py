@@ -52,7 +52,7 @@ def test_every_combination_comes_to_what_the_requirements_say() -> None:
             assert (found.final, found.standing, found.confidence) == expected, votes
 
 
-@pytest.mark.req("D036", "D101")
+@pytest.mark.req("D036", "D101", "D054")
 @pytest.mark.parametrize("domain", Domain.__args__)
 @pytest.mark.parametrize("mode", ["FAST", "FAST+", "DEEP"])
 def test_domains_of_high_risk_need_all_three_in_every_mode(domain: str, mode: str) -> None:
@@ -99,3 +99,11 @@ def test_a_vote_that_is_missing_is_none() -> None:
     found = rule(deliberation([said("APPROVE", 90), said("APPROVE", 80), lost()],
                               **about.model_dump()))  # fmt: skip
     assert (found.tally.standing, found.tally.final) == ("aborted", "DEADLOCK")
+
+
+@pytest.mark.req("D033", "D034", "D052")
+def test_a_no_counts_against_it_an_abstention_counts_nothing_and_the_lowest_is_believed() -> None:
+    no: Cast = ("REJECT", 80)
+    found = tally([no, ("REJECT", 60), ("ABSTAIN", 10)], high_risk=False, critical=False)
+    assert (found.magnitude, found.score < 0, found.confidence) == (1.4, True, 60)
+    assert tally([("ABSTAIN", 90)] * 3, high_risk=False, critical=False).score == 0
