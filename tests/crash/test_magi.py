@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from tests.patience import PATIENCE
 FIRST, LAST = 4, 44
 """Appends from where the call is known until the ruling is in the log; a few more or less, as votes
 that come together share them or not."""
+EACH = 1 if os.environ.get("THOROUGH") else 3
+"""Each third of them; with THOROUGH=1 in the environment, all."""
 TOLD = script(asked(put()), *ALL)
 NODES = ("balthasar", "casper", "melchior")
 
@@ -39,7 +42,7 @@ def dying(root: Path, state: Path, where: str) -> Any:
     return person(root, state, TOLD, env=env, command=DYING)
 
 
-@pytest.mark.parametrize("point", range(FIRST, LAST, 3))
+@pytest.mark.parametrize("point", range(FIRST, LAST, EACH))
 @pytest.mark.req("D014", "D024")
 async def test_killed_between_appends(root: Path, state: Path, point: int) -> None:
     """Right after an append, or right before the next one, by turns."""

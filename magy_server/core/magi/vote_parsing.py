@@ -111,8 +111,8 @@ class _Reader:
         found = [one for one in self._objects(text) if "verdict" in one]
         if not found:
             raise _NoVote("It holds no JSON object with a verdict.")
-        if any(str(one["verdict"]).strip().upper() != str(found[0]["verdict"]).strip().upper()
-               for one in found):  # fmt: skip
+        said = {(str(one["verdict"]).strip().upper(), str(one.get("confidence"))) for one in found}
+        if len(said) > 1:
             raise _NoVote("It votes twice, and not the same.")
         if len(found) > 1:
             self.repairs.append("voted twice the same")
@@ -268,8 +268,9 @@ def _number(given: object) -> float | None:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object as it is read; one with two verdicts is no vote."""
-    if len({str(value) for key, value in pairs if key == "verdict"}) > 1:
+    """An object as it is read; one with two verdicts, or two confidences, is no vote."""
+    said = {(key, str(value)) for key, value in pairs if key in ("verdict", "confidence")}
+    if len(said) > len({key for key, _ in said}):
         raise _NoVote("It votes twice, and not the same.")
     return dict(pairs)
 

@@ -62,6 +62,8 @@ def test_what_is_only_written_wrongly_is_mended_and_said(
         ('{"a": ' * 5_000, "no JSON object with a verdict"),
         (said("APPROVE", 50) + said("REJECT", 50), "votes twice, and not the same"),
         (said("APPROVE", 50)[:-1] + ', "verdict": "REJECT"}', "votes twice, and not the same"),
+        (said("APPROVE", 50) + said("APPROVE", 90), "votes twice, and not the same"),
+        (said("APPROVE", 50)[:-1] + ', "confidence": 90}', "votes twice, and not the same"),
         (said("APPROVE", 50, node="CASPER-3"), "votes as casper"),
         (said("APPROVE", 50, node="magi-casper"), "votes as casper"),
         (said("MAYBE", 50), "'MAYBE', none of the four"),
