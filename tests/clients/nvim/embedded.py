@@ -158,15 +158,18 @@ class Neovim:
 def neovim(
     cwd: Path, env: Mapping[str, str], *words: str, lines: int = 24, columns: int = 80
 ) -> Iterator[Neovim]:
-    """Starts Neovim in a directory; `words` are further arguments."""
+    """Starts Neovim in a directory; `words` are further arguments. `env` has a PATH on which `magy`
+    is found."""
     command = [
         program(), "--clean", "--embed", "--headless",
         "--cmd", f"set runtimepath^={CLIENT} lines={lines} columns={columns} nomore",
+        # Else each Python file has it look for a Python, in several processes.
+        "--cmd", "let g:loaded_python3_provider = 0",
         *words,
     ]  # fmt: skip
     log = Path(env.get("HOME", cwd)) / "nvim-stderr"
     with open(log, "wb") as errors, subprocess.Popen(
-        command, cwd=cwd, env={**env, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"},
+        command, cwd=cwd, env=env,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
     ) as process:  # fmt: skip
         editor = Neovim(process)

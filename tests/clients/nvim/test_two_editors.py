@@ -15,12 +15,12 @@ from tests.clients.shop import script
 
 @pytest.mark.req("G003", "G015")
 @pytest.mark.needs("emacs", "emacsclient", "tmux")
-def test_neovim_and_emacs_share_a_session(shop: Path) -> None:
+def test_neovim_and_emacs_share_a_session(shop: Path, born: dict[str, str]) -> None:
     home = Path(os.environ["HOME"])
     init = installed(home, script(thinking=0))
     assert shutil.which("tmux")
     with (
-        neovim(shop, dict(os.environ), "prices.py") as nvim,
+        neovim(shop, {**os.environ, **born}, "prices.py") as nvim,
         emacs("terminal", init, shop) as other,
     ):
         nvim.command("Magy ask tell me a long story")
