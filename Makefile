@@ -50,7 +50,7 @@ compile: ## byte-compile the Emacs client in place, without a warning
 	cd clients/emacs && emacs -Q --batch -L . --eval '(setq byte-compile-error-on-warn t)' \
 		-f batch-byte-compile *.el
 
-test: setup ## all tests, those left out for want of an editor named; FAST=1: the pure parts and each door
+test: setup ## all tests, those left out for want of an editor named; FAST=1, THOROUGH=1: fewer, more
 	$(strip $(if $(FAST),EXAMPLES=brief) $(python) -m pytest -n $(workers) --dist worksteal \
 		$(if $(FAST),$(fast)) \
 		$(if $(CHECKED),$(addprefix --ignore=,$(checked))))

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import guard
+from tests import guard, thorough
 from tests.outcomes import Keeper, requirement_lines
 
 _IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
@@ -35,12 +35,18 @@ def pytest_configure(config: pytest.Config) -> None:
     # the same in each run: what chance finds there has nothing to do with the change that is being
     # tested, and would only keep it from landing. A developer's run goes on searching.
     slow = [HealthCheck.too_slow]
-    settings.register_profile("magy", deadline=None, suppress_health_check=slow)
+    settings.register_profile(
+        "magy", deadline=None, suppress_health_check=slow, max_examples=thorough.examples(100)
+    )
     settings.register_profile("ci", settings.get_profile("magy"), derandomize=True)
     settings.register_profile("brief", settings.get_profile("ci"), max_examples=10)
     settings.load_profile(os.environ.get("EXAMPLES") or ("ci" if _IN_CI else "magy"))
     if not hasattr(config, "workerinput"):  # one process of a run hears of all its tests
         config.pluginmanager.register(Keeper(config.rootpath))
+
+
+def pytest_report_header() -> str:
+    return thorough.said()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

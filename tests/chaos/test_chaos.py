@@ -1,5 +1,5 @@
-"""About 60 kills, the same every time, which lie evenly over a run and are of each kind. More of
-them, and by chance: `make chaos`.
+"""About 60 kills, the same every time, which lie evenly over a run and are of each kind: a third of
+them, or all in a thorough run. More of them, and by chance: `make chaos`.
 
 The first kill of a trial may be anywhere in the run; those after it come soon after a start, since
 most of the work is done by then. Where the work is done before, the last ones do not happen.
@@ -17,6 +17,7 @@ import pytest
 
 from tests.chaos.cast import ALL, GRAPH
 from tests.chaos.trial import LATER, LENGTH, LENGTHS, Kill, killed
+from tests.thorough import rotating
 
 TRIALS, PLANNED = 12, 72
 
@@ -82,7 +83,7 @@ def test_the_kills_are_of_all_kinds_and_places() -> None:
 @pytest.mark.needs("flock")
 @pytest.mark.timeout(300)
 @pytest.mark.req("G020", "G027", "A170")
-@pytest.mark.parametrize("number", range(TRIALS))
+@pytest.mark.parametrize("number", rotating(range(TRIALS)))
 async def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path, number: int) -> None:
     play = GRAPH if _graph(number) else ALL
     place = tmp_path / "trial"

@@ -27,6 +27,7 @@ from magy_server.cli.screen.text import (
 )
 from magy_server.cli.screen.written_markdown import Written
 from magy_server.core.text.sanitizing import harmless
+from tests.thorough import examples
 
 NASTY = st.text(
     st.sampled_from("\x1b[]0;31mKH\x07\x9b\\P?2J\r\nab \u202e\u2066\x00\x7f\x85\ufeff日é`*#-~>")
@@ -70,7 +71,7 @@ def test_text_in_pieces_is_as_harmless_as_the_whole(pieces: list[str]) -> None:
     assert shown == harmless("".join(pieces))
 
 
-@settings(max_examples=20)  # each begins a thread and a loop
+@settings(max_examples=examples(20))  # each begins a thread and a loop
 @given(st.lists(NASTY, min_size=5))
 def test_nothing_that_controls_a_terminal_is_written(texts: list[str]) -> None:
     """Whoever hands it over may have forgotten to make it harmless."""

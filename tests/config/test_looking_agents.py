@@ -19,6 +19,7 @@ from magy_server.core.permit import Ruleset, decide
 from magy_server.tools.shell.processes import Processes
 from magy_server.tools.shell.shell_tools import shell_tools
 from tests.patience import PATIENCE
+from tests.thorough import examples
 
 LOOKING = [
     "ls", "ls -la src", "cat a.txt", "echo hi", "pwd", "cd src", "find . -name '*.txt'", "true",
@@ -120,7 +121,7 @@ async def test_no_line_that_may_run_changes_anything(project: Path, agent: str) 
 
 
 @pytest.mark.needs("bash", "git")
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(line=lines())
 async def test_nor_do_several_put_together(project: Path, line: str) -> None:
     if await permitted(project, line, "explore"):

@@ -17,6 +17,7 @@ from magy_server.store.memory import MemoryStore
 from magy_server.store.sqlite import SqliteStore
 from tests.contracts.build import blob, finished, hash_of, opened, said
 from tests.contracts.conftest import Clock
+from tests.thorough import examples
 
 _STREAMS = st.sampled_from(["session/a", "session/b", "session/b/c", "project/p"])
 _WORDS = st.sampled_from(["x", "yy", "zzz"])
@@ -97,7 +98,7 @@ async def _outcome(store: Store, call: tuple[Any, ...]) -> Any:
         return type(error), str(error)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(_CALLS, max_size=25))
 def test_the_store_in_memory_is_like_the_one_on_disk(calls: list[tuple[Any, ...]]) -> None:
     async def compare(directory: Path) -> None:

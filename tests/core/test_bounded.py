@@ -19,6 +19,7 @@ from magy_server.core.errors import InvalidConfig
 from magy_server.core.patterns import matches_file
 from magy_server.core.shell.simple_commands import LONGEST, parse
 from magy_server.core.specs import parse_agent, parse_rules
+from tests.thorough import examples, rotating
 
 SECONDS = 5.0
 UNITS = [
@@ -45,7 +46,7 @@ def test_settings(tmp_path: Path, begin: str) -> None:
         file.write_text(text)
         layers.narrow(layers.read(file))
 
-    for unit in UNITS:
+    for unit in rotating(UNITS):
         for size in (32_000, layers.LARGEST):
             quick(read, (begin + unit * size)[: size - 1])
 
@@ -75,7 +76,7 @@ def test_agents_rules_and_actions(begin: str) -> None:
     def agent(text: str) -> None:
         parse_agent("x", f"---\ndescription: x\n{text}\n---\nhello", "x.md")
 
-    for unit in UNITS:
+    for unit in rotating(UNITS):
         text = (begin + unit * 20_000)[:20_000]
         quick(agent, text)
         if not begin:  # they have one reader
@@ -105,7 +106,7 @@ def test_patterns_of_many_stars(stars: int) -> None:
 PATTERN = st.lists(st.sampled_from(["a", "b", "/", "*", "**", "?", "**/", "/**"]), max_size=9)
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 @given(PATTERN, st.text(st.sampled_from("ab/"), max_size=12))
 def test_they_match_what_they_say(parts: list[str], path: str) -> None:
     """As a slow reader has it, which tries every way."""
@@ -123,21 +124,8 @@ def test_they_match_what_they_say(parts: list[str], path: str) -> None:
 
 @pytest.mark.parametrize("begin", ["", "echo "])
 def test_command_lines(begin: str) -> None:
-    for unit in (
-        *UNITS,
-        ">",
-        "</",
-        "@a",
-        "a@",
-        "&#",
-        "? ",
-        "*a ",
-        "- ",
-        "<<E\n",
-        "''@a",
-        "$(",
-        "`",
-    ):
+    more = [">", "</", "@a", "a@", "&#", "? ", "*a ", "- ", "<<E\n", "''@a", "$(", "`"]
+    for unit in rotating([*UNITS, *more]):
         text = (begin + unit * LONGEST)[: LONGEST - 1]
         quick(lambda text: parse(text, "/home/x"), text)
 

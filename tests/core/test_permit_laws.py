@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from magy_server.core.permit import Rule, Ruleset, decide, proposals, strictest, withholds
 from magy_server.core.values import Action, Decision, Facts, Grant
+from tests.thorough import examples
 
 from .rules import EFFECTS, command, facts
 
@@ -63,7 +64,7 @@ def run(call: Call, sources: list[Ruleset], *rest: object) -> Decision:
     return decide(call[1], call[0], effect(call[0]), sources, *rest)  # type: ignore[arg-type]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(CALLS, SOURCES, st.data())
 def test_adding_a_deny_never_makes_it_looser(
     call: Call, sources: list[Ruleset], data: st.DataObject
@@ -81,7 +82,7 @@ def test_adding_a_deny_never_makes_it_looser(
     assert rank(after) >= rank(run(call, sources))
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(CALLS, SOURCES, rulesets())
 def test_another_source_lifts_nothing_that_a_rule_said(
     call: Call, sources: list[Ruleset], other: Ruleset
@@ -92,7 +93,7 @@ def test_another_source_lifts_nothing_that_a_rule_said(
     assert rank(together) >= rank(alone) or silent
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(CALLS, SOURCES, st.randoms())
 def test_the_order_of_sources_changes_nothing(
     call: Call, sources: list[Ruleset], random: Random
@@ -102,7 +103,7 @@ def test_the_order_of_sources_changes_nothing(
     assert run(call, shuffled) == run(call, sources)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(CALLS, SOURCES, GRANTS, st.booleans())
 def test_answers_answer_asks_and_nothing_else(
     call: Call, sources: list[Ruleset], given_grants: list[Grant], bypass: bool
@@ -115,7 +116,7 @@ def test_answers_answer_asks_and_nothing_else(
         assert answered.action == "allow"
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(SOURCES, GRANTS, st.sampled_from(LINES))
 def test_grants_never_answer_for_what_cannot_be_checked(
     sources: list[Ruleset], given_grants: list[Grant], line: str
@@ -134,7 +135,7 @@ def test_without_rules_everything_with_an_effect_is_asked(call: Call) -> None:
     assert run(call, []).action == expected
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(CALLS, SOURCES)
 def test_what_is_withheld_would_be_denied(call: Call, sources: list[Ruleset]) -> None:
     if withholds(sources, call[0]):

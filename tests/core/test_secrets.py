@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from magy_server.core.text.secrets import GONE, Secrets, Sieve
+from tests.thorough import examples
 
 KEY = "sk-ant-api03-AbC_dE-" + "x9/+Q" * 8
 RAW = KEY.encode()
@@ -66,7 +67,7 @@ def test_wherever_it_is_cut_the_same_comes_through(how: str) -> None:
         assert not any(map(reads, pieces))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.text("sk-ant\\u%0é&#12X/+= \n", max_size=80), st.lists(st.integers(0, 80)))
 def test_what_holds_no_key_is_not_changed(text: str, cuts: list[int]) -> None:
     sieve, at, got = Sieve(Secrets([KEY, "k-12345678"])), 0, ""

@@ -18,6 +18,7 @@ from magy_server.core.shell import simple_commands as shell
 from magy_server.core.shell.globs import may_be
 from magy_server.core.shell.simple_commands import LONGEST, MOST, Part, Redirect, parse, quote
 from tests.patience import PATIENCE
+from tests.thorough import examples
 
 HOME = "/home/someone"
 
@@ -317,7 +318,7 @@ def test_a_pattern_matches_in_every_language(pattern: str, name: str, expected: 
     assert may_be(pattern, name) is expected
 
 
-@settings(max_examples=60, deadline=None, database=None)
+@settings(max_examples=examples(60), deadline=None, database=None)
 @given(
     st.text(st.sampled_from([*"ab*?[]-é"]), min_size=1, max_size=6),
     st.lists(st.text(st.sampled_from([*"ab-é"]), min_size=1, max_size=5), min_size=1, max_size=6),
@@ -462,7 +463,7 @@ CHAINS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, database=None)
+@settings(max_examples=examples(40), deadline=None, database=None)
 @given(st.lists(CHAINS, min_size=1, max_size=8))
 def test_quoted_words_are_what_bash_passes(chains: list[list[tuple[str, Any]]]) -> None:
     lines, expected = [], []
@@ -485,7 +486,7 @@ PIECES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None, database=None)
+@settings(max_examples=examples(60), deadline=None, database=None)
 @given(st.lists(st.lists(st.sampled_from(PIECES), max_size=14).map("".join), max_size=120))
 def test_bash_runs_nothing_that_was_not_listed(lines: list[str]) -> None:
     lines = [line for line in lines if not any(part.opaque for part in parse(line, HOME))]
@@ -503,7 +504,7 @@ def test_bash_agrees_on_the_plain_lines(status: int) -> None:
         assert set(ran) <= listed, line
 
 
-@settings(max_examples=500, deadline=None, database=None)
+@settings(max_examples=examples(500), deadline=None, database=None)
 @example("&\U0005b022 $\U00108c30 {\U00107e94 \U000e682b=")
 @given(st.text(max_size=60) | st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_no_text_makes_it_raise(text: str) -> None:

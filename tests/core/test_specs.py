@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from magy_server.core.errors import InvalidConfig, NotFound, NotTrusted
 from magy_server.core.permit import Rule, Ruleset
 from magy_server.core.specs import Agents, AgentSpec, parse_agent, parse_rules
+from tests.thorough import examples
 
 FULL = """\
 ---
@@ -236,7 +237,7 @@ def test_names_are_plain(name: str) -> None:
 YAML = [*"ab:-*'\"[]{}&!|>%@,#~\n \t0", "\n- ", ": ", "permissions:\n "]
 
 
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=examples(200), deadline=None, database=None)
 @given(st.lists(st.sampled_from(YAML)).map("".join))
 def test_no_text_fails_in_another_way(front: str) -> None:
     try:

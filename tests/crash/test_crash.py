@@ -18,9 +18,11 @@ import pytest
 
 from tests.e2e.harness import SESSION, Person, person
 from tests.patience import PATIENCE
+from tests.thorough import rotating
 
 APPENDS = 15
 """Of an undisturbed turn; `test_an_undisturbed_turn` holds it to that."""
+PLACES = [f"{when} {number}" for number in range(1, APPENDS + 1) for when in ("before", "after")]
 DYING = (sys.executable, "-m", "tests.crash.dying", "lsp")
 TOP = Path(__file__).parent.parent.parent
 SCRIPT = """
@@ -145,12 +147,9 @@ def test_an_undisturbed_turn(root: Path, tmp_path: Path, model: Model) -> None:
 
 
 @pytest.mark.req("G020")
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("number", range(1, APPENDS + 1))
-def test_killed_and_resumed(
-    root: Path, tmp_path: Path, model: Model, when: str, number: int
-) -> None:
-    asyncio.run(killed_and_resumed(root, tmp_path / "state", model, f"{when} {number}"))
+@pytest.mark.parametrize("die", rotating(PLACES))
+def test_killed_and_resumed(root: Path, tmp_path: Path, model: Model, die: str) -> None:
+    asyncio.run(killed_and_resumed(root, tmp_path / "state", model, die))
 
 
 async def killed_and_resumed(root: Path, state: Path, model: Model, die: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,11 @@ from tests.e2e.harness import person
 from tests.e2e.test_child_tools import bypass, script
 from tests.e2e.test_magi import ALL, asked, panel, put
 from tests.patience import PATIENCE
+from tests.thorough import rotating
 
 FIRST, LAST = 4, 44
 """Appends from where the call is known until the ruling is in the log; a few more or less, as votes
 that come together share them or not."""
-EACH = 1 if os.environ.get("THOROUGH") else 3
-"""Each third of them; with THOROUGH=1 in the environment, all."""
 TOLD = script(asked(put()), *ALL)
 NODES = ("balthasar", "casper", "melchior")
 
@@ -42,7 +40,7 @@ def dying(root: Path, state: Path, where: str) -> Any:
     return person(root, state, TOLD, env=env, command=DYING)
 
 
-@pytest.mark.parametrize("point", range(FIRST, LAST, EACH))
+@pytest.mark.parametrize("point", rotating(range(FIRST, LAST)))
 @pytest.mark.req("D014", "D024")
 async def test_killed_between_appends(root: Path, state: Path, point: int) -> None:
     """Right after an append, or right before the next one, by turns."""

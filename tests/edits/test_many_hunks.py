@@ -17,6 +17,7 @@ from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.rebasing.earlier_hunks import Earlier
 from magy_server.edits.resolve import resolve
 from tests.edits.test_resolve import ENDS, done
+from tests.thorough import examples
 
 NIL = "---@type string\nM.mapleader = nil\n\nfunction M.headless()\nend\n"
 COPY = Hunk(
@@ -68,7 +69,7 @@ def test_lines_that_a_deletion_brought_together() -> None:
     st.sampled_from(ENDS),
     st.data(),
 )
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_a_chain_of_hunks_each_for_the_text_before_it(
     there: list[str], end: str, data: st.DataObject
 ) -> None:
@@ -87,7 +88,7 @@ def test_a_chain_of_hunks_each_for_the_text_before_it(
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_no_lines_that_changes_brought_about_are_overlooked(seed: int) -> None:
     rng = random.Random(seed)
     raw = "".join(rng.choice(["aa\n", "b b\n", "\n", "}\n", "  c1\n"]) for _ in range(9))

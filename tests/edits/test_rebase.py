@@ -14,6 +14,7 @@ from magy_server.edits.rebasing.diff import apply, changes
 from magy_server.edits.rebasing.rebase import merge3, rebase
 from magy_server.edits.text import plain
 from tests.edits.perturbed.judge import merge_file
+from tests.thorough import examples
 
 TEN = "".join(f"line {n}\n" for n in range(10))
 
@@ -266,7 +267,7 @@ def test_disjoint_changes_come_to_the_same_in_either_order(
     assert merge3(base, apply(base, users), apply(base, ours)).text == both
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_never_merges_a_line_that_git_says_both_changed(rng: random.Random) -> None:
     """And where git merges, so do we, to the same text."""

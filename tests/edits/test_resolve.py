@@ -10,6 +10,7 @@ from magy_server.edits.model import Hunk, Resolved
 from magy_server.edits.rebasing.diff import apply, blocks
 from magy_server.edits.resolve import resolve
 from magy_server.edits.text import line_end, plain, split
+from tests.thorough import examples
 
 ENDS = ["\n", "\r\n", "\r"]
 WORDS = [
@@ -73,7 +74,7 @@ def well_formed(raw: str, found: Resolved, count: int) -> None:
 
 
 @given(raws(), st.lists(hunks, max_size=4))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_whatever_a_model_writes_is_placed_or_refused(raw: str, wanted: list[Hunk]) -> None:
     found = resolve(raw, wanted)
     well_formed(raw, found, len(wanted))
@@ -83,7 +84,7 @@ def test_whatever_a_model_writes_is_placed_or_refused(raw: str, wanted: list[Hun
 
 
 @given(raws(), lines, st.booleans())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_the_whole_difference_as_one_hunk_gives_the_new_text(
     raw: str, after: list[str], ended: bool
 ) -> None:
@@ -100,7 +101,7 @@ def test_the_whole_difference_as_one_hunk_gives_the_new_text(
 @example("x\r" + "x\n" * 9 + "\nx\n", "x\n\n\n")  # what two hunks leave between them
 @example("def f():\n    x = 1\ndef f():\n}\n}\n", "def f():\ndef f():\n}\ndef f():\n}\ndef f():")
 @given(raws(), raws())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_exact_hunks_of_a_diff_give_the_other_text_or_are_refused(a: str, b: str) -> None:
     """Every changed block as one hunk with all lines up to the next change around it."""
     old, new = split(plain(a)), split(plain(b))
@@ -120,7 +121,7 @@ def test_exact_hunks_of_a_diff_give_the_other_text_or_are_refused(a: str, b: str
 
 
 @given(raws(), st.integers(0, 11), st.sampled_from(["new = 7", "", "}"]))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_all_bytes_outside_the_changed_line_stay(raw: str, n: int, text: str) -> None:
     there = split(raw)
     if n >= len(there):

@@ -15,6 +15,7 @@ from magy_server.edits.proposal import accepted, place, proposed
 from magy_server.edits.rebasing.diff import blocks
 from magy_server.edits.review import PERSON, Mark, Review, carry, compare
 from magy_server.edits.text import split
+from tests.thorough import examples
 
 END = st.sampled_from(["\n", "\n", "\n", "\r\n", "\r"])
 WORD = st.sampled_from(["a", "b", "x = 1", "return", "}", "", "  y"])
@@ -77,7 +78,7 @@ def check(review: Review) -> None:
 
 
 @given(stories())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_all_accepted_is_the_text_and_all_rejected_the_base(story: Story) -> None:
     review = story.review
     check(review)
@@ -89,7 +90,7 @@ def test_all_accepted_is_the_text_and_all_rejected_the_base(story: Story) -> Non
 
 
 @given(stories(), st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_any_order_of_decisions_comes_to_the_same(story: Story, data: st.DataObject) -> None:
     """Deciding hunk by hunk gives what choosing for each hunk gives."""
     review = story.review
@@ -126,7 +127,7 @@ def _nth(review: Review, left: Sequence[ReviewHunk], hunk: ReviewHunk) -> Review
 
 
 @given(texts(), st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_what_the_person_does_elsewhere_is_kept(first: list[str], data: st.DataObject) -> None:
     """Changes of the person that meet no part are in the text and in the base, and no hunk."""
     agents = carry(Review(first), data.draw(edited(first)), 0)
@@ -154,7 +155,7 @@ def _moved_base(review: Review, line: int) -> int:
 
 
 @given(stories())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_stored_and_read_again_it_is_the_same(story: Story) -> None:
     review = story.review
     again = compare(review.base, review.text, review.marks)
@@ -367,7 +368,7 @@ def test_a_rejected_file_keeps_what_the_person_wrote_into_it() -> None:
 
 
 @given(stories(), st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_a_proposal_follows_the_live_text(story: Story, data: st.DataObject) -> None:
     """What is accepted is in the live text, and the proposal has it no more."""
     review = story.review

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from magy_server.listeners.audit_chain import Chain, Verified, verify
+from tests.thorough import examples
 
 DAYS = ("20261124", "20261125", "20261126")
 
@@ -176,7 +177,7 @@ def test_who_holds_the_lock_and_was_stopped_stops_nobody(tmp_path: Path) -> None
     assert checked(tmp_path).lines == 3 and not checked(tmp_path).broken
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_any_changed_byte_is_found(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from magy_server.core.errors import InvalidRequest
 from magy_server.store.memory import MemoryStore
+from tests.thorough import examples
 
 from .going_back import Agent, Place, place
 
@@ -100,7 +101,7 @@ class Life:
 
 
 @given(st.integers(0, 1 << 32))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_no_line_is_lost_and_forth_is_as_it_was(seed: int) -> None:
     async def run(root: Path, state: Path) -> None:
         async with place(root, state, store=MemoryStore()) as here:

@@ -28,6 +28,7 @@ from magy_server.reviews.file_review import (
     typed,
 )
 from magy_server.reviews.views import Lines, Verb, Which, Wish
+from tests.thorough import examples
 
 WORD = st.sampled_from(["a\n", "b\n", "x = 1\n", "}\n", "\n", "c\r\n"])
 TEXT = st.lists(WORD, max_size=10)
@@ -79,7 +80,7 @@ stories = st.builds(review_of, st.none() | TEXT, st.lists(STEP, min_size=1, max_
 
 
 @given(stories)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_the_log_gives_back_what_was_put_in(held: FileReview) -> None:
     again = kept(held)
     assert again.review == held.review
@@ -89,7 +90,7 @@ def test_the_log_gives_back_what_was_put_in(held: FileReview) -> None:
 
 
 @given(stories, st.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_taken_back_it_is_as_before(held: FileReview, data: st.DataObject) -> None:
     before = now_of(held)
     if not before.hunks:
@@ -133,7 +134,7 @@ def replaced(held: FileReview, file: Side) -> FileReview:
 
 
 @given(stories, st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_taken_back_after_the_person_typed_elsewhere(held: FileReview, data: st.DataObject) -> None:
     """It comes back, or it is said that it cannot; what was typed stays in both cases."""
     before = now_of(held)
@@ -164,7 +165,7 @@ def test_taken_back_after_the_person_typed_elsewhere(held: FileReview, data: st.
 
 
 @given(stories)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_rejecting_all_leaves_the_base_and_accepting_all_the_text(held: FileReview) -> None:
     one = now_of(held)
     every = Which(all=True)

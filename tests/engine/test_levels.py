@@ -21,6 +21,7 @@ from magy_server.core.state.state import State
 from magy_server.core.values import Action, Effect, Facts, Grant, Resource
 from magy_server.engine.rules import Law, levels
 from magy_server.engine.world import put
+from tests.thorough import examples
 
 RANK: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 ROOT = "/proj"
@@ -182,7 +183,7 @@ class Called:
         self.key, self.name, self.effect = key, key, KEYS[key][0]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(SEEDS)
 def test_a_child_may_what_it_and_all_above_it_may(random: Random) -> None:
     chain = chain_of(random)
@@ -193,7 +194,7 @@ def test_a_child_may_what_it_and_all_above_it_may(random: Random) -> None:
         assert decision.action == may(chain, key, subject), (chain, key, subject, decision.rule)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(SEEDS)
 def test_nothing_below_loosens_what_is_above(random: Random) -> None:
     """Whatever a child's agent allows; only what was granted and bypass, which are a person's, do

@@ -20,6 +20,7 @@ from magy_server.core.events import Ended, Finished, Prompted, Replied
 from magy_server.core.prompting.transcript import transcript
 from magy_server.core.values import Text
 from tests.patience import PATIENCE
+from tests.thorough import examples
 
 from .home import Home, delivered, faulty, home, mailed, texts
 
@@ -268,7 +269,7 @@ async def test_data_never_reaches_a_model(tmp_path: Path) -> None:
         numbers = iter(range(1_000))
 
         @given(st.dictionaries(st.text(max_size=8), JSON))
-        @settings(max_examples=25, deadline=None)
+        @settings(max_examples=examples(25), deadline=None)
         def holds(data: dict[str, Any]) -> None:
             found.append(DataPayload(data={**data, "secret": "XYZZY"}))
 
@@ -593,7 +594,9 @@ async def test_a_wait_goes_on_after_a_restart_with_the_time_that_is_left(
 # --- each result exactly once ---------------------------------------------------------------------
 
 
-@settings(max_examples=12, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(
+    max_examples=examples(12), deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate)
+)
 @given(
     steps=st.lists(
         st.tuples(

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from magy_server.core.errors import InvalidRequest
 from magy_server.store.memory import MemoryStore
+from tests.thorough import examples
 
 from .going_back import Place, place
 
@@ -168,7 +169,7 @@ def persons(files: dict[str, str]) -> set[str]:
 
 
 @given(st.integers(0, 1 << 32))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_no_file_is_lost_by_moving_it_back_and_forth(seed: int) -> None:
     async def run(root: Path, state: Path) -> None:
         async with place(root, state, store=MemoryStore()) as here:

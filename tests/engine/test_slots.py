@@ -22,6 +22,7 @@ from magy_server.engine.session import Session
 from magy_server.team.slots import PER_PROVIDER, REQUESTS, LimitedSlots, Permits
 from tests.engine.running import Place, place, quiet, until
 from tests.patience import PATIENCE
+from tests.thorough import examples
 
 # --- permits --------------------------------------------------------------------------------------
 
@@ -86,7 +87,7 @@ class Users:
             await asyncio.gather(*self.tasks, return_exceptions=True)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.integers(1, 3), _OPS)
 @pytest.mark.req("A075")
 def test_permits_keep_their_bound_and_starve_nobody(size: int, ops: list[tuple[str, int]]) -> None:

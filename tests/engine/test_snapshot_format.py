@@ -59,6 +59,7 @@ from magy_server.core.values import (
 )
 from magy_server.engine.snapshot_format import dump, load
 from tests.core.build import STREAM, Log, briefed, call, finished, prompted
+from tests.thorough import examples
 
 
 def mailed(id: str, payload: Payload, **fields: Any) -> Mailed:
@@ -127,7 +128,7 @@ def lists(log: list[Event]) -> st.SearchStrategy[list[Event]]:
     )
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(lists(EVENTS), lists(EVENTS))
 def test_a_session_goes_on_from_it_as_if_folded_from_the_start(
     first: list[Event], then: list[Event]

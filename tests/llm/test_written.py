@@ -19,6 +19,7 @@ from magy_server.llm import anthropic_wire, chat_wire, responses_wire
 from magy_server.llm.openai_quirks import Quirks
 from magy_server.llm.wire import own_id
 from magy_server.llm.written import Form, as_json, written
+from tests.thorough import examples
 
 from .conversations import assistant, calling, output, request, user
 from .growing import PNG, calls, said, thoughts
@@ -72,7 +73,7 @@ def conversation(turns: Sequence[Any]) -> list[tuple[int, tuple[Message, ...]]]:
 
 
 @pytest.mark.parametrize("wire", BODIES)
-@settings(max_examples=20)  # for each wire; each has up to nine turns
+@settings(max_examples=examples(20))  # for each wire; each has up to nine turns
 @given(turns=turns)
 def test_a_request_that_goes_on_is_one_that_begins_anew(wire: str, turns: Sequence[Any]) -> None:
     body, kept = BODIES[wire], SoFar().kept

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from magy_server.api.positions import column, split_lines
 from magy_server.lsp.documents import LiveDocument
+from tests.thorough import examples
 
 ENCODINGS = ["utf-8", "utf-16", "utf-32"]
 WIDTHS = {
@@ -77,7 +78,7 @@ def apply(live: LiveDocument, change: Change) -> None:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(text=TEXT, batches=st.lists(st.lists(CHANGE, min_size=1, max_size=4), max_size=6))
 def test_any_edits_give_the_naive_text(
     encoding: str, text: str, batches: Sequence[Sequence[Change]]

@@ -9,6 +9,7 @@ from magy_server.api.positions import Positions
 from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import apply
 from magy_server.lsp.verify_edit import Verdict, carried, span
+from tests.thorough import examples
 
 BASE = "one\ntwo\nthree\nfour\nfive\n"
 EDIT = (TextChange(4, 7, "2"), TextChange(14, 18, "4\n4b"))
@@ -112,7 +113,7 @@ def test_other_texts_decide_nothing() -> None:
     assert (verdict.landed, verdict.owed, verdict.texts) == (False, None, 3)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(before=TEXT, after=TEXT)
 def test_a_span_is_the_difference(before: str, after: str) -> None:
     found = span(before, after)
@@ -122,7 +123,7 @@ def test_a_span_is_the_difference(before: str, after: str) -> None:
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(text=TEXT, at=st.integers(0, 12), new=TEXT, typed_at=st.integers(0, 12))
 def test_carried_changes_do_the_same(text: str, at: int, new: str, typed_at: int) -> None:
     change = TextChange(min(at, len(text)), min(at + 2, len(text)), new)

@@ -21,6 +21,7 @@ from magy_server.edits.text import plain, split
 from magy_server.tools.files.change import ROUNDS
 from magy_server.tools.files.edit_tools import edit_file, write_file
 from magy_server.tools.files.read_tool import read_file
+from tests.thorough import examples
 
 from .conftest import FakeEditor, Workspace
 
@@ -172,7 +173,7 @@ def test_no_change_begins_or_ends_inside_a_line_end(rows: list[tuple[str, str]],
 ROWS = st.lists(st.sampled_from(["a", "b", "", "  c", "d d"]), max_size=14)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     before=ROWS, after=ROWS, ends=st.tuples(st.booleans(), st.booleans()), pad=st.integers(0, 12)
 )

@@ -16,6 +16,7 @@ from magy_server.core.errors import ToolError
 from magy_server.tools.search import ignored_paths
 from magy_server.tools.search.ignored_paths import searched
 from magy_server.tools.search.ripgrep_queries import Answer, FilePattern, Finder
+from tests.thorough import examples
 
 FINDER = Finder("rg")
 NAMES = st.sampled_from(
@@ -69,7 +70,7 @@ async def found(root: Path, wanted: FilePattern | None) -> set[str]:
     return set(answer.files)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     tree=TREES,
     within=FOLDERS,

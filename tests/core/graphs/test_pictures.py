@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from magy_server.core.graphs.pictures import dot, mermaid
 from magy_server.core.text.markdown import fenced
+from tests.thorough import examples
 
 HOSTILE = st.one_of(
     st.text(max_size=40),
@@ -50,7 +51,7 @@ def test_dot_has_one_statement_for_each_task_and_each_need(agent: str, about: st
         assert re.fullmatch(rf"  t\d \[(?:\w+={quoted}(?:, )?){{3}}\];", line)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(HOSTILE, HOSTILE)
 def test_graphviz_reads_it(agent: str, about: str) -> None:
     if program := shutil.which("dot"):

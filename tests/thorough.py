@@ -1,0 +1,50 @@
+"""How many of the cases that are alike a run tests. All of them with `THOROUGH=1`.
+
+Where a process is killed at each of many places, for example, a run kills at every third of them.
+Which third depends on the commit, so that the next ones kill at the others, and that a test which
+failed is there again when it is repeated. Laws are held against a quarter of their examples.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+THOROUGH = os.environ.get("THOROUGH", "").lower() not in ("", "0", "false")
+SHARES = 3
+FEWEST = 10
+
+
+def _share() -> int:
+    """Which of the shares it is this time; the first one where there is no commit."""
+    asked = ["git", "rev-parse", "--short=7", "HEAD"]
+    here = Path(__file__).parent
+    done = subprocess.run(asked, cwd=here, capture_output=True, text=True, check=False)
+    return int(done.stdout or "0", 16) % SHARES
+
+
+SHARE = _share()
+
+
+def rotating(cases: Sequence[T]) -> Sequence[T]:
+    """Every third of them, or all."""
+    return cases if THOROUGH else cases[SHARE::SHARES]
+
+
+def examples(count: int) -> int:
+    """How many examples there are of a law that is held against `count` where all are."""
+    return count if THOROUGH else max(FEWEST, count // 4)
+
+
+def said() -> str:
+    """What a run says of it when it begins."""
+    if THOROUGH:
+        return "thorough: all places of a kill, all examples"
+    return (
+        f"places of a kill: share {SHARE + 1} of {SHARES}; THOROUGH=1 tests all, with more examples"
+    )
