@@ -90,7 +90,7 @@ def take(server: Served, name: str, theme: str, into: Path) -> Iterator[Path]:
         root = Path(place) / "mailer"
         (root / ".git").mkdir(parents=True)
         (root / "header.py").write_text(CODE, "utf-8")
-        with window(browser, server, root, WIDTH, HEIGHT) as one:
+        with window(browser, server, root, WIDTH, HEIGHT, 1) as one:
             one.open("header.py")
             talk = Transcript(one)
             for scene, play in SCENES.items():
@@ -110,7 +110,7 @@ def clip(server: Served, into: Path) -> Path:
         (root / ".git").mkdir(parents=True)
         (root / "header.py").write_text(CODE, "utf-8")
         frames: list[Path] = []
-        with window(browser, server, root, 1000, 700) as one:
+        with window(browser, server, root, 1000, 700, 1) as one:
             one.open("header.py")
             talk = Transcript(one)
             talk.show()

@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[3]
 VSIX = ROOT / "clients" / "vscode" / "magy.vsix"
 CODE_SERVER = "code-server-for-tests"
 """What `.ci/vscode` installs."""
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 SETTINGS = {
     "workbench.startupEditor": "none",
@@ -406,11 +406,16 @@ class Window:
 
 @contextmanager
 def window(
-    browser: Browser, server: Served, folder: Path, width: int = 1400, height: int = 1000
-) -> Iterator[Window]:
+    browser: Browser, server: Served, folder: Path,
+    width: int = 1400, height: int = 1000, scale: float = 0.5,
+) -> Iterator[Window]:  # fmt: skip
     """A window of VS Code on a folder, or on the folders that a `.code-workspace` file lists, as
-    soon as it can be used."""
-    context = browser.new_context(viewport={"width": width, "height": height})
+    soon as it can be used. Nobody looks at it: it is drawn with few pixels, unless `scale` is
+    more."""
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, device_scale_factor=scale
+    )
+    context.add_init_script(_NOTHING_SPINS)
     page = context.new_page()
     one = Window(page)
     kind = "workspace" if folder.suffix == ".code-workspace" else "folder"
@@ -425,6 +430,13 @@ def window(
     finally:
         context.close()
 
+
+_NOTHING_SPINS = """{
+    const style = new CSSStyleSheet()
+    style.replaceSync(".codicon-modifier-spin { animation: none !important }")
+    document.adoptedStyleSheets = [...document.adoptedStyleSheets, style]
+}"""
+"""Reduced motion leaves the icon of what works turning, and each of its steps draws the window."""
 
 _VISIBLE_LINES = """() => {
     const editor = document.querySelector(".editor-group-container.active .monaco-editor")

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from tests.clients.shop import PRICES, TYPED, edit, script
+from tests.clients.vscode.driven import Window
 from tests.clients.vscode.story import BROKEN, NOTES, Came, Part, Scene, Stage, parts
 from tests.mcp.test_servers import HERE
 
@@ -141,16 +142,21 @@ def reviewed(scene: Scene) -> None:
     one.keys("End")
     one.type(".title()")
     one.shows("return name.strip().title()")
+    accept(one)
+    assert "return name.strip().title()\n" in (one.text() or "")
+    assert "return round(price, 2)\n" in (one.text() or "")
+
+
+def accept(one: Window) -> None:
+    """Accepts the only change. What is typed makes another one of it, and until that is known none
+    is decided."""
 
     def accepted() -> bool:
-        # What was typed made another change of it: until that is known, none is decided.
         if one.lenses("Accept").count():
             one.lenses("Accept").first.click(timeout=2000)
         return not one.lenses("Accept").count()
 
     one.until(accepted, "the decision")
-    assert "return name.strip().title()\n" in (one.text() or "")
-    assert "return round(price, 2)\n" in (one.text() or "")
 
 
 def rewritten(scene: Scene) -> None:
@@ -166,8 +172,7 @@ def rewritten(scene: Scene) -> None:
     one.shows("return round(sum(prices), 2)")
     assert (one.text() or "").startswith("#\ndef net")
     one.changes(1)
-    one.lenses("Accept").first.click()
-    one.changes(0)
+    accept(one)
 
 
 def explained(scene: Scene) -> None:

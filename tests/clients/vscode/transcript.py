@@ -23,21 +23,28 @@ class Transcript:
     def frame(self) -> Frame:
         """Another one after each time that the view was hidden."""
 
-        def look() -> Frame | None:
-            for one in self.window.webviews():
-                if not one.locator(".log").count():
-                    continue
-                if self._title in one.locator(".session-title").inner_text():
-                    return one
-            return None
-
-        found = self.window.until(look, f"the transcript {self._title}".strip())
+        found = self.window.until(self._look, f"the transcript {self._title}".strip())
         assert found
         return found
 
+    def _look(self) -> Frame | None:
+        for one in self.window.webviews():
+            if not one.locator(".log").count():
+                continue
+            if self._title in one.locator(".session-title").inner_text():
+                return one
+        return None
+
     def show(self) -> None:
-        self.window.command("Magy: Focus Transcript")
-        assert self.frame
+        """Has it in view, by the keys of the command: to open the palette takes a second of a
+        processor. They do nothing before the extension is there."""
+
+        def shown() -> bool:
+            self.window.keys("Control+Alt+m")
+            self.window.page.wait_for_timeout(500)
+            return bool(self._look())
+
+        self.window.until(shown, "the transcript")
 
     def ask(self, text: str, key: str = "Enter") -> None:
         """A prompt, sent with a key."""
