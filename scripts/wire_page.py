@@ -19,6 +19,7 @@ from magy_server.api.wire import (
     edit_objects,
     graphs,
     live_edits,
+    magi,
     reviews,
     sessions,
     updates,
@@ -47,6 +48,7 @@ def page() -> Iterable[str]:
     yield f"## Reviews\n\n{inspect.getdoc(reviews)}\n"
     yield f"## Children\n\n{inspect.getdoc(children)}\n"
     yield f"## Graphs of tasks\n\n{inspect.getdoc(graphs)}\n"
+    yield f"## Deliberations\n\n{inspect.getdoc(magi)}\n"
     yield f"## What a client announces\n\n{inspect.getdoc(announcing)}\n"
     yield from _named(announcing.PARTS)
     yield f"## Errors\n\n{inspect.getdoc(codes)}\n"

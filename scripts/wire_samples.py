@@ -6,6 +6,7 @@ is shown to users of Magy.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -38,6 +39,11 @@ from magy_server.core.graphs.graph import GraphTask
 from magy_server.core.graphs.progress import Attempt, GraphProgress
 from magy_server.core.graphs.shown import as_text
 from magy_server.core.graphs.shown import shown as graph_shown
+from magy_server.core.magi.card import as_text as in_json
+from magy_server.core.magi.card import card
+from magy_server.core.magi.case import Case
+from magy_server.core.magi.deliberation import Attempt as Try
+from magy_server.core.magi.deliberation import Ballot, Deliberation, attempt
 from magy_server.core.reviews.review_events import Restored
 from magy_server.core.values import (
     Call,
@@ -135,11 +141,23 @@ def _graph() -> str:
     return as_text(graph_shown(GraphProgress("9.0", tasks, tries)))
 
 
+def _deliberation() -> str:
+    """A deliberation in which the first node has voted."""
+    vote = {"verdict": "CAVEATED", "confidence": 70, "summary": "It held for a week of load.",
+            "caveats": {"preconditions": ["A backup exists."]}}  # fmt: skip
+    voted = (attempt("melchior", "mine/qwen", json.dumps(vote)),)
+    live = (Try("mine/qwen", "live"),)
+    ballots = (Ballot("melchior", voted), Ballot("balthasar", live), Ballot("casper", live))
+    case = Case(question="Should the store move to Postgres?")
+    return in_json(card(Deliberation("s1/10.0", case, ballots)))
+
+
 _DELTAS = (
     ("text", "4", "I will "),
     ("thinking", "4", "I should "),
     ("output", "4.1", "12 passed\n"),
     ("graph", "9.0", _graph()),
+    ("deliberation", "10.0", _deliberation()),
     ("progress", "4", "loading the model: 40 %"),
     ("notice", "notice", "The provider is overloaded; next try in 2 s.\n"),
 )

@@ -16,6 +16,7 @@
 (require 'magy-render)
 
 (declare-function magy-transcript-view "magy-view")
+(autoload 'magy-magi-draw "magy-magi")
 
 (defconst magy-child-draw--longest 60
   "Columns that a task takes in a transcript.")
@@ -257,6 +258,7 @@ At its end the first part of its content says that, for other clients."
          (what (cdr (assoc (plist-get data :name) magy-child-draw--calls))))
     (cond ((magy-child-draw-spawn-p data) (magy-child-draw--spawn item))
           ((plist-get data :graph) (magy-child-draw--graph item))
+          ((plist-get data :deliberation) (magy-magi-draw item))
           ;; Of one that is judged it is known that it has no arguments.
           ((and what (or (plist-get data :input) (plist-get data :decision)))
            (magy-child-draw--call item what))

@@ -233,12 +233,14 @@ Without any, a reply begins anew and its streamed text is void."
                            :locations (plist-get update :locations)
                            :decision (plist-get meta :decision)
                            :graph (plist-get meta :graph)
+                           :deliberation (plist-get meta :deliberation)
                            :ended (plist-get meta :status)
                            :duration (plist-get meta :duration))
     (when (member status '("completed" "failed" "cancelled"))
       (setf (plist-get (magy-item-data item) :tail) nil)
-      (unless (plist-get meta :graph)   ; what streamed of it is not how it ended
-        (setf (plist-get (magy-item-data item) :graph) nil)))))
+      (dolist (key '(:graph :deliberation)) ; what streamed of it is not how it ended
+        (unless (plist-get meta key)
+          (setf (plist-get (magy-item-data item) key) nil))))))
 
 (defun magy-session--code (content)
   "Return of CONTENT, that of a call which is judged, all that would run.

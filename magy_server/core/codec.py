@@ -49,7 +49,7 @@ def blobs(event: Event) -> tuple[Hash, ...]:
         case Started(evidence=evidence):
             return _changed(evidence.changes)
         case Finished():
-            own = tuple(h for h in (event.diff, event.output, event.graph) if h)
+            own = tuple(h for h in (event.diff, event.output, event.graph, event.deliberation) if h)
             own += tuple(image.hash for image in event.images) + _changed(event.changes)
             return own + tuple(seen.hash for seen in event.seen)
         case Exited(output=str(output)):

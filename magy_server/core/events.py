@@ -265,6 +265,8 @@ class Finished(Value):
     """The whole output, when `for_model` holds only a part of it."""
     graph: Hash | None = None
     """How the graph of tasks is that it ran, as JSON for clients."""
+    deliberation: Hash | None = None
+    """How the deliberation went that it was, as JSON for clients."""
     images: tuple[Image, ...] = ()
     """Pictures that the model gets besides `for_model`."""
     changes: tuple[FileChange, ...] = ()

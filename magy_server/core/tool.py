@@ -45,6 +45,7 @@ from magy_server.core.values import (
     Form,
     Hash,
     Image,
+    Latest,
     Seen,
     digest,
 )
@@ -78,7 +79,8 @@ class Result:
     """Appended together with `Finished`."""
     ok: bool = True
     graph: str = ""
-    """How the graph is that it ran, as JSON for clients."""
+    deliberation: str = ""
+    """How that is which it ran, as JSON for clients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,13 +244,11 @@ class ToolContext(FactContext, Protocol):
     def emit(self, text: str) -> None:
         """Shows output so far to the person watching; the client may drop it."""
 
-    def show_graph(self, graph: str) -> None:
-        """Shows how the graph is that the call runs, as JSON on one line, in place of what it was
-        before."""
+    def show(self, what: Latest, latest: str) -> None:
+        """Shows how that is by now which the call runs, as JSON on one line."""
 
     async def ask(self, form: Form) -> Answered | None:
-        """Has the person asked, and waits for an answer, however long that takes. None: the call
-        was over before somebody answered."""
+        """Has the person asked, and waits for the answer. None: the call was over before it."""
 
     async def changing(self, paths: Collection[str]) -> None:
         """Until the end of the call is in the log, nobody decides about these files (canonical

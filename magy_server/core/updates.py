@@ -81,7 +81,7 @@ def shown(event: Event) -> tuple[Hash, ...]:
         case Judged(facts=Facts(preview=str(preview))) | Asked(preview=str(preview)):
             return (preview,)
         case Finished():
-            return tuple(hash for hash in (event.diff, event.graph) if hash)
+            return tuple(filter(None, (event.diff, event.graph, event.deliberation)))
     return ()
 
 
@@ -205,9 +205,9 @@ def chunk(kind: str, id: str, text: str, name: str = "") -> Update | None:
                     "content": {"type": "content", "content": block}}  # fmt: skip
         case "call":
             return tool_call(id, name=name, title=name, status="pending")
-        case "graph":
+        case "graph" | "deliberation":
             latest = text.rstrip("\n").rpartition("\n")[2]
-            return tool_call(id, _meta={"magy": {"graph": json.loads(latest)}})
+            return tool_call(id, _meta={"magy": {kind: json.loads(latest)}})
         case "progress":
             return progress(text)
         case "notice":
@@ -408,6 +408,8 @@ def _finished(event: Finished, texts: Mapping[Hash, str]) -> Update:
         meta["graph"] = graph = json.loads(texts[event.graph])
         content.append(_text("\n".join(task["line"] for task in graph["tasks"])))
         text = event.for_user
+    if event.deliberation and event.deliberation in texts:
+        meta["deliberation"] = json.loads(texts[event.deliberation])
     if text:
         content.append(_text(text))
     return tool_call(event.call, status=STATUS[event.status], content=content,

@@ -13,6 +13,8 @@ CallId = str
 """`<request>.<n>`: the n-th tool call (from 0) of the reply to that request."""
 Effect = Literal["read", "write", "exec", "net", "agent"]
 Action = Literal["allow", "ask", "deny"]
+Latest = Literal["graph", "deliberation"]
+"""What a call may run, of which each update shows all."""
 SandboxLevel = Literal["off", "standard", "strict", "isolated"]
 
 

@@ -101,6 +101,9 @@ def completed(context: RunContext, result: Result) -> Outcome:
         if result.output is not None
         else None,
         graph=put(result.graph, blobs) if result.graph else None,
+        deliberation=put(secrets.clean(result.deliberation), blobs)
+        if result.deliberation
+        else None,
         changes=tuple(result.changes),
         seen=tuple(result.seen),
         background=result.background,

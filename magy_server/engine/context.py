@@ -24,7 +24,7 @@ from magy_server.core.state.turn import CallState
 from magy_server.core.text.secrets import Secrets, Sieve
 from magy_server.core.text.surrogates import whole
 from magy_server.core.tool import Proposal, Selection, Team
-from magy_server.core.values import Action, Embedded, Evidence, Facts, Form, Hash
+from magy_server.core.values import Action, Embedded, Evidence, Facts, Form, Hash, Latest
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Write
 from magy_server.engine.rules import Law
@@ -141,8 +141,8 @@ class RunContext(LookContext):
         if text := self._sieve(whole(text)):
             self._live.stream_delta("output", self.call, text)
 
-    def show_graph(self, graph: str) -> None:
-        self._live.stream_delta("graph", self.call, graph + "\n")
+    def show(self, what: Latest, latest: str) -> None:
+        self._live.stream_delta(what, self.call, latest + "\n")
 
     async def ask(self, form: Form) -> Answered | None:
         from magy_server.core.mcp.forms import question

@@ -12,14 +12,16 @@ from magy_server.dataclass import dataclass
 TAIL = 64 * 1024
 """Characters of a running tool's output that are kept for who looks in now."""
 
-KEPT_IN_PART = ("output", "graph")
+LATEST = ("graph", "deliberation")
+"""How what a call runs is by now: each time all of it."""
+KEPT_IN_PART = ("output", *LATEST)
 
 
 @dataclass(slots=True)
 class Partial:
-    """Something that streams: `kind` text | thinking | call | output | graph | progress | notice,
-    of the message or call `id`. Of a command's output only the newest `TAIL` characters are kept,
-    at least; of a graph only what was added last, which is all of it."""
+    """Something that streams: `kind` text | thinking | call | output | graph | deliberation |
+    progress | notice, of the message or call `id`. Of a command's output only the newest `TAIL`
+    characters are kept, at least; of those in `LATEST` only what was added last."""
 
     kind: str
     id: str
@@ -34,7 +36,7 @@ class Partial:
         return self._starts[0] if self._starts else self.size
 
     def add(self, text: str) -> None:
-        if self.kind == "graph":
+        if self.kind in LATEST:
             self.skip_to(self.size)
         self._chunks.append(text)
         self._starts.append(self.size)
@@ -71,8 +73,8 @@ class Streaming:
         if event.type == "replied":
             self.forget(event.request)
         elif event.type == "finished":
-            self.partials.pop(("output", event.call), None)
-            self.partials.pop(("graph", event.call), None)
+            for kind in KEPT_IN_PART:
+                self.partials.pop((kind, event.call), None)
         elif event.type in ("compacted", "consulted"):
             self.partials.pop(("notice", "notice"), None)
         elif event.type == "ended":

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magy_server.cli.screen.rendered_markdown import Rendered
-from magy_server.cli.screen.text import coloured, plain, width_of
+from magy_server.cli.screen.text import coloured, plain
+from magy_server.core.text.columns import width_of
 
 PIECES = st.lists(
     st.sampled_from(

@@ -13,19 +13,9 @@ from hypothesis import strategies as st
 
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.terminal import Output, Screen
-from magy_server.cli.screen.text import (
-    ASCII,
-    UNICODE,
-    Stream,
-    coloured,
-    marks,
-    plain,
-    record,
-    shortened,
-    width_of,
-    wrapped,
-)
+from magy_server.cli.screen.text import ASCII, UNICODE, Stream, coloured, marks, plain, record
 from magy_server.cli.screen.written_markdown import Written
+from magy_server.core.text.columns import shortened, width_of, wrapped
 from magy_server.core.text.sanitizing import harmless
 from tests.thorough import examples
 

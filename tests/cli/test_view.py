@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from magy_server.cli.screen.text import ASCII, UNICODE, Span, plain, width_of
+from magy_server.cli.screen.text import ASCII, UNICODE, Span, plain
 from magy_server.cli.screen.updates_view import View
 from magy_server.core.events import (
     Answered,
@@ -22,6 +22,7 @@ from magy_server.core.events import (
     Replied,
 )
 from magy_server.core.reviews.review_events import Noted
+from magy_server.core.text.columns import width_of
 from magy_server.core.updates import notice, tool_call, updates
 from magy_server.core.values import Call, Decision, Embedded, Facts, Grant, Task, Text, Thinking
 

@@ -270,9 +270,49 @@ delay: 0.5
 text: Only the north is known.
 """
 
+# Each node waits for the one before it, so that the votes always come in one order.
+MAGI = """
+prompt: Please do it
+call: deliberate {"question": "Should the store move to Postgres?", "kind": "decision",
+  "high_stakes": true}
+---
+text: The votes say yes, but not all of them.
+
+prompt: question as MELCHIOR
+text: {"verdict": "APPROVE", "confidence": 90, "summary": "It ran for a week at three times the
+  peak. Nothing was lost.", "evidence": ["It ran for a week."], "low": 80, "high": 95}
+
+prompt: question as BALTHASAR
+delay: 0.7
+text: {"verdict": "CAVEATED", "confidence": 60, "summary": "It can be done if a copy is kept.",
+  "risks": ["Rows are lost."], "caveats": {"preconditions": ["A backup exists."]}}
+
+prompt: question as CASPER
+delay: 1.4
+text: {"verdict": "REJECT", "confidence": 55, "summary": "The people are tired.",
+  "feeling": "foggy", "stakes": "The trust of the night shift.", "last_words": "Let them sleep."}
+
+prompt: As MELCHIOR you have voted
+text: {"verdict": "APPROVE", "confidence": 85, "summary": "It ran for a week at three times the
+  peak.", "counter_arguments": ["The night shift had the training in June."]}
+
+prompt: As BALTHASAR you have voted
+delay: 0.7
+text: {"verdict": "CAVEATED", "confidence": 70, "summary": "It can be done if a copy is kept.",
+  "risks": ["Rows are lost."], "protection": "Keep a copy for 30 days.",
+  "caveats": {"preconditions": ["A backup exists."]}, "new_evidence": ["It ran for a week."]}
+
+prompt: As CASPER you have voted
+delay: 1.4
+text: {"verdict": "REJECT", "confidence": 50, "summary": "The people are tired.",
+  "feeling": "foggy", "stakes": "The trust of the night shift.", "last_words": "Let them sleep.",
+  "counter_arguments": ["A week without people is no test."]}
+"""
+
 STREAMS = {
     "agents": Stream(AGENTS, delegates),
     "graph": Stream(GRAPH, one_turn),
+    "magi": Stream(MAGI, one_turn),
     "markdown": Stream(MARKDOWN, one_turn),
     "tools": Stream(TOOLS, one_turn),
     "failures": Stream(FAILURES, cancelled),

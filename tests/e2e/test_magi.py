@@ -65,10 +65,32 @@ async def test_three_agents_vote_twice_and_the_report_says_what_that_comes_to(
         report = one.said()
         assert report.startswith("# MAGI: APPROVED\n\nAPPROVED (decisive), confidence Medium 50 %")
         assert "revised; before: REJECT (55 %)" in report and "The week convinced me." in report
+        check_cards(one)
         assert sorted(await panel(one)) == sorted(
             f"{node}{second}.1"
             for node in ("melchior", "balthasar", "casper") for second in ("", "-2")
         )  # fmt: skip
+
+
+def cards_of(one: Person) -> list[dict[str, Any]]:
+    """The deliberations in the updates of calls, each as it was by then."""
+    about = [u.get("_meta", {}).get("magy", {}) for u in one.updates("tool_call_update")]
+    return [magy["deliberation"] for magy in about if "deliberation" in magy]
+
+
+def check_cards(one: Person) -> None:
+    """What a client draws: the votes as they come, and in the end the ruling."""
+    cards = cards_of(one)
+    counts = [card["voted"] for card in cards]
+    assert counts == sorted(counts) and counts[0] == 0 and counts[-1] == 3
+    assert [card for card in cards if card["state"] == "STAGE2_COLLECTING"]
+    assert not any(card["ruling"] for card in cards[:-2]), "no ruling before the last vote"
+    last, casper = cards[-1], cards[-1]["nodes"][2]
+    assert (last["state"], last["ruling"]["final"], last["ruling"]["confidence"]) == (
+        "DONE", "APPROVED", 50,
+    )  # fmt: skip
+    assert (casper["verdict"], casper["before"]) == ("APPROVE", "REJECT, Medium (55 %)")
+    assert casper["sessionId"].endswith("casper-2.1") and last["tokens"] > 0
 
 
 async def test_no_node_knows_of_another_before_it_has_voted(root: Path, state: Path) -> None:
@@ -193,6 +215,7 @@ async def test_a_client_gets_the_rulings_of_a_session(root: Path, state: Path) -
             "APPROVED", "decisive", True,
         )  # fmt: skip
         assert oldest["report"].startswith("# MAGI: APPROVED")
+        assert newest["shown"] == cards_of(one)[-1], "who asks later gets the same"
         boxed = await one.request("magi/list", form="box", cursor=1)
         assert [ruling["id"] for ruling in boxed["rulings"]] == [oldest["id"]]
         assert boxed["rulings"][0]["report"].startswith("+---") and boxed["nextCursor"] is None

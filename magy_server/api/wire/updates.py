@@ -35,6 +35,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 from pydantic import Field
 
 from magy_server.api.wire.graphs import Graph
+from magy_server.api.wire.magi import Deliberation
 from magy_server.api.wire.shapes import LinkBlock, ResourceBlock, TextBlock, Wire
 
 S = TypeVar("S")
@@ -215,6 +216,9 @@ class CallStamp(Stamp):
     duration: float | None = Field(default=None, description="At the end: seconds")
     graph: Graph | None = Field(
         default=None, description="The graph of tasks that the call runs, as it is now"
+    )
+    deliberation: Deliberation | None = Field(
+        default=None, description="The deliberation that the call is, as it is now"
     )
 
 

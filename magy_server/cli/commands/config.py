@@ -16,13 +16,14 @@ from magy_server.cli import exit_codes, project_directory
 from magy_server.cli.composition import Composition
 from magy_server.cli.project_trust import trusted
 from magy_server.cli.screen.terminal import Screen, standard_output
-from magy_server.cli.screen.text import Marks, Span, filled, record, width_of
+from magy_server.cli.screen.text import Marks, Span, filled, record
 from magy_server.config import administrator, hooks, layers
 from magy_server.config.layers import Loaded
 from magy_server.config.trust import magy_files
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.settings import Settings
 from magy_server.core.spawn_settings import clamped
+from magy_server.core.text.columns import width_of
 from magy_server.core.text.sanitizing import one_line
 from magy_server.regex import regex
 

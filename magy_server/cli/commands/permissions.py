@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from magy_server.cli import exit_codes, project_directory
 from magy_server.cli.composition import Composition, Options, Verb
 from magy_server.cli.screen.terminal import Screen, standard_output
-from magy_server.cli.screen.text import Span, filled, record, width_of
+from magy_server.cli.screen.text import Span, filled, record
 from magy_server.core.errors import NotFound
 from magy_server.core.events import Withdrawn
+from magy_server.core.text.columns import width_of
 from magy_server.core.text.sanitizing import one_line
 from magy_server.core.values import Grant
 from magy_server.engine.world import read_project

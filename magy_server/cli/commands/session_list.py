@@ -11,9 +11,10 @@ from magy_server.api.sessions.pages import every
 from magy_server.cli import exit_codes, project_directory
 from magy_server.cli.composition import Composition
 from magy_server.cli.screen.terminal import Screen, standard_output
-from magy_server.cli.screen.text import Marks, Span, counted, record, shortened, width_of
+from magy_server.cli.screen.text import Marks, Span, counted, record
 from magy_server.core.agents.tree import SESSIONS
 from magy_server.core.ports import Page, Store, StreamInfo
+from magy_server.core.text.columns import shortened, width_of
 from magy_server.core.text.sanitizing import one_line
 from magy_server.core.wire_values import stamp
 

@@ -127,8 +127,10 @@ class Lines(Printer):
         if self._prompted and not self._screen.passing:
             spans = [("\n", ""), *spans]
         self._prompted = ""
-        draft = [] if self._quiet else self._view.draft(self._screen.width, self._screen.height)
-        await self._screen.write(spans, live, draft)
+        await self._screen.write(spans, live, self._draft())
+
+    def _draft(self) -> Sequence[Span]:
+        return [] if self._quiet else self._view.draft(self._screen.width, self._screen.height)
 
     async def idle(self, seconds: int, *prompts: str) -> None:
         room = (self._screen.width or 80) - ECHO
@@ -139,7 +141,8 @@ class Lines(Printer):
         elif self._view.mid_line:
             await self._write([], "")
         elif passing := self._live(self._screen.width):
-            await self._screen.write([], f"{passing} ({seconds} s)" if seconds >= 2 else passing)
+            timed = f"{passing} ({seconds} s)" if seconds >= 2 else passing
+            await self._screen.write([], timed, self._draft())
         self._prompted = prompt
 
     def folded(self, question: str) -> bool:

@@ -24,7 +24,8 @@ from rich.syntax import Syntax
 from rich.text import Text
 from rich.theme import Theme
 
-from magy_server.cli.screen.text import Span, breaks, shortened, width_of
+from magy_server.cli.screen.text import Span
+from magy_server.core.text.columns import breaks, shortened, width_of
 
 WIDTH, HEIGHT = 80, 24
 """The size of a screen that does not say it."""

@@ -12,8 +12,9 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
-from magy_server.cli.screen.text import UNICODE, Marks, Span, coloured, marks, plain, shortened
+from magy_server.cli.screen.text import UNICODE, Marks, Span, coloured, marks, plain
 from magy_server.core.errors import MagyError
+from magy_server.core.text.columns import shortened
 from magy_server.core.text.sanitizing import harmless
 
 CLEAR = "\r\x1b[K"

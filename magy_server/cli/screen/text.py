@@ -1,13 +1,12 @@
-"""Text for a terminal is spans with a style; it is made harmless, measured and wrapped here."""
+"""Text for a terminal is spans with a style; it is made harmless here."""
 
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from magy_server.core.text.columns import shortened, width_of, wrapped
 from magy_server.core.text.sanitizing import CONTROL, harmless, one_line
 from magy_server.core.values import Usage
 from magy_server.dataclass import dataclass
@@ -29,11 +28,6 @@ STYLES = {
 PROMPT = 60
 """Columns of a prompt that is only named."""
 
-_WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
-_WORD = regex(rf"[{_WIDE}]|[^\s{_WIDE}]+")
-"""A row may end before each of these."""
-_HANG = regex(r"\s*(?:(?:[-*+>]|\d{1,3}[.)])\s+)?")
-"""What further rows of a line stand below: not its indentation, nor the bullet."""
 _OPEN_SEQUENCE = regex(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)?\Z")
 _LONGEST_SEQUENCE = 256
 """Characters of an unfinished sequence that are waited for."""
@@ -87,66 +81,9 @@ class Stream:
         return harmless(kept)
 
 
-def width_of(text: str) -> int:
-    """Returns how many columns a terminal takes for `text`, which has no controls."""
-    if text.isascii():
-        return len(text)
-    return sum(_columns(char) for char in text)
-
-
-def _columns(char: str) -> int:
-    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
-
-
-def shortened(text: str, columns: int, cut: str = "…") -> str:
-    """Returns the beginning of a line, with a mark when that is not all."""
-    if width_of(text) <= columns:
-        return text
-    room = columns - len(cut)
-    taken: list[str] = []
-    for char in text:
-        room -= _columns(char)
-        if room < 0:
-            break
-        taken.append(char)
-    return "".join(taken) + cut if columns > len(cut) else cut[: max(0, columns)]
-
-
 def first_words(text: str, cut: str = "…") -> str:
     """Returns the first line of a prompt, shortened: a name for it."""
     return shortened(one_line(text.strip().partition("\n")[0]), PROMPT, cut)
-
-
-def breaks(line: str, width: int, hang: int = 0, *, long: bool = False) -> list[int]:
-    """Returns where to divide a line so that each row fits: between words. All rows but the first
-    have `hang` columns less. A longer word stays whole, so that it can be copied from what the
-    terminal makes of it; with `long` it is divided, too."""
-    found: list[int] = []
-    begun, room, empty = 0, width, True
-
-    def end(at: int) -> None:
-        nonlocal begun, room
-        found.append(at)
-        begun, room = at, max(2, width - hang)
-
-    for word in _WORD.finditer(line):
-        if not empty and width_of(line[begun : word.end()]) > room:
-            end(word.start())
-        while long and width_of(line[begun : word.end()]) > room:
-            end(begun + len(shortened(line[begun : word.end()], room, "")))
-        empty = False
-    return found
-
-
-def wrapped(line: str, width: int, *, long: bool = False) -> list[str]:
-    """Returns the rows of a line, below each other; see `breaks`."""
-    lead = _HANG.match(line)
-    hang = width_of(lead.group()) if lead else 0
-    ends = [0, *breaks(line, width, hang, long=long), len(line)]
-    first, *rest = (line[start:end].rstrip() for start, end in pairwise(ends))
-    return [first, *(" " * hang + row for row in rest)]
 
 
 def filled(text: str, width: int | None, first: str = "") -> str:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from magy_server.cli.screen.text import Marks, Span, counted, filled, shortened, width_of, wrapped
+from magy_server.cli.screen.text import Marks, Span, counted, filled
 from magy_server.core.text import sanitizing
+from magy_server.core.text.columns import shortened, width_of, wrapped
 from magy_server.core.text.sanitizing import harmless, one_line, visible
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
@@ -51,6 +52,8 @@ class Call:
     duration: float = 0.0
     graph: bool = False
     """It runs a graph of tasks."""
+    card: Mapping[str, Any] | None = None
+    """The deliberation that it is, as it is by now."""
     asked: bool = False
     """A question has shown what it would do."""
     folded: bool = False
@@ -70,6 +73,7 @@ class Call:
         self.status = about.get("status", self.status)
         self.duration = about.get("duration", self.duration)
         self.graph = self.graph or "graph" in about
+        self.card = about.get("deliberation", None if self.status else self.card)
         texts = []
         for block in update.get("content", ()):
             if block["type"] == "diff":
@@ -121,6 +125,8 @@ def outcome(call: Call, marks: Marks, width: int | None, *, whole: bool = False)
     spans = _line(mark, style, headline, f" {marks.dot} ".join(said), marks, width)
     if call.asked and call.status == "denied":
         return spans  # question and answer stand right above
+    if call.card and width is not None:
+        return spans + card(call.card, width)
     if call.patch and not (call.asked and good):
         spans += diff(call.patch, marks, None if whole else DIFF)
     if call.kind == "execute":
@@ -128,6 +134,27 @@ def outcome(call: Call, marks: Marks, width: int | None, *, whole: bool = False)
     elif call.status not in ("completed", "not_run") or whole or call.graph:
         spans += _said(body, marks, width, whole or call.graph)
     return spans
+
+
+def card(shown: Mapping[str, Any], width: int) -> list[Span]:
+    """Returns a deliberation as a box, or as rows on a screen that is too narrow for it."""
+    box = shown["box"] if width_of(shown["box"][0]) <= width else None
+    rows = box or [row for line in shown["rows"] for row in wrapped(line, width, long=True)]
+    spans: list[Span] = []
+    for row in rows:
+        at = 0
+        for found in _VERDICT.finditer(row):
+            spans += [(row[at : found.start()], ""), (found[0], _VOTES[found[0]])]
+            at = found.end()
+        spans.append((f"{row[at:]}\n", ""))
+    return spans
+
+
+_VOTES = {
+    "APPROVE": "green", "APPROVED": "green", "CAVEATED": "yellow", "DEADLOCK": "yellow",
+    "REJECT": "red", "REJECTED": "red", "DISSENTS": "red", "AGAINST": "red",
+}  # fmt: skip
+_VERDICT = regex(rf"\b(?:{'|'.join(_VOTES)})\b")
 
 
 def _line(

@@ -11,9 +11,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from magy_server.cli.screen import tool_calls
-from magy_server.cli.screen.text import Marks, Span, Stream, counted, filled, first_words, shortened
+from magy_server.cli.screen.text import (
+    Marks,
+    Span,
+    Stream,
+    counted,
+    filled,
+    first_words,
+)
 from magy_server.cli.screen.tool_calls import Call
 from magy_server.cli.screen.written_markdown import Written
+from magy_server.core.text.columns import shortened
 from magy_server.core.text.sanitizing import harmless, one_line
 
 if TYPE_CHECKING:
@@ -139,7 +147,19 @@ class View:
 
     def draft(self, width: int | None, height: int | None) -> list[Span]:
         """What is written and not final, to be shown for now."""
-        return self._dress(self._prose.draft(width, height)) if self._prose else []
+        if self._prose:
+            return self._dress(self._prose.draft(width, height))
+        cards = [call.card for call in self._calls.values() if call.card]
+        if not cards or width is None:
+            return []
+        shown: list[Span] = []
+        room = (height or 24) - 1
+        for span in tool_calls.card(cards[-1], width):
+            shown.append(span)
+            room -= span[0].count("\n")
+            if room == 0:
+                break
+        return shown
 
     def _question(self, asked: Mapping[str, Any], width: int | None) -> list[Span]:
         """Begins on a line of its own. That of a child names its session; a form is about something

@@ -3,7 +3,8 @@ would tell code from text there."""
 
 from __future__ import annotations
 
-from magy_server.cli.screen.text import Span, wrapped
+from magy_server.cli.screen.text import Span
+from magy_server.core.text.columns import wrapped
 from magy_server.regex import regex
 
 _FENCE = regex(r"\s*(`{3,}|~{3,})([^`]*)\Z")

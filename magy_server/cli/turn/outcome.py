@@ -7,9 +7,10 @@ from typing import Any
 
 from magy_server.api.sessions.totals import Totals
 from magy_server.cli import exit_codes
-from magy_server.cli.screen.text import Marks, Span, cost_of, counted, filled, tokens, width_of
+from magy_server.cli.screen.text import Marks, Span, cost_of, counted, filled, tokens
 from magy_server.core.agents import tree
 from magy_server.core.events import Stop
+from magy_server.core.text.columns import width_of
 from magy_server.core.text.markdown import STOPS
 from magy_server.core.updates import operation
 from magy_server.core.wire_values import cost, usage

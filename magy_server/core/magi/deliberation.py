@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from magy_server.core.agents.mail import Report
 from magy_server.core.magi.case import TIMES, Case, mode
 from magy_server.core.magi.vote import NODES, Node, Vote
 from magy_server.core.magi.vote_parsing import read
@@ -28,7 +29,8 @@ Stage = Literal[1, 2]
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """`problem`: why there is no vote, a sentence. `original`: what a vote was read from, where
-    something in it was mended. `warning`: of the watchdog."""
+    something in it was mended. `warning`: of the watchdog. `report`: what it took, once it has
+    ended; no ruling depends on it."""
 
     model: str
     outcome: Outcome
@@ -37,6 +39,7 @@ class Attempt:
     problem: str = ""
     original: str = ""
     warning: str = ""
+    report: Report | None = None
 
 
 def attempt(node: Node, model: str, text: str, warning: str = "") -> Attempt:

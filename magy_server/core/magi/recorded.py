@@ -125,7 +125,7 @@ def deliberation(
     for child, mail in reports.items():
         if tree.parent(child) == session and (about := begun_as(call, child)):
             node, stage, number = about
-            one = reported(node, stage, case, mail)
+            one = replace(reported(node, stage, case, mail), report=mail.report)
             tries.setdefault((node, stage), {})[number] = _unled(one, reminded)
     ballots = tuple(
         Ballot(one.node, _in_order(tries.get((one.node, 1))), _in_order(tries.get((one.node, 2))))

@@ -42,7 +42,7 @@ def minimum(ruling: Ruling) -> str:
 def text(ruling: Ruling) -> str:
     """Returns it as messengers show it."""
     lines = [f"{EMOJI[ruling['final']]} MAGI: {minimum(ruling)}", ""]
-    for heading, block in _blocks(ruling, _plain, marks=True):
+    for heading, block in _blocks(ruling, plain, marks=True):
         lines += [heading, *block, ""]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -68,7 +68,7 @@ def box(ruling: Ruling) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     return one_line(text)
 
 
@@ -88,15 +88,15 @@ def _blocks(ruling: Ruling, write: Write, *, marks: bool) -> Iterator[Block]:
     yield "Question", [write(_cut(ruling["question"])), f"{ruling['mode']}: {ruling['why_mode']}"]
     yield from (_node(one, ruling["mode"], write, marks) for one in ruling["nodes"])
     if ruling["minority"]:
-        yield _headed("⚖️", "Minority", marks), list(_minority(ruling, write))
+        yield _headed("⚖️", "Minority", marks), list(minority(ruling, write))
     if ruling["conditions"]:
-        yield "Conditions", [_condition(one, write) for one in ruling["conditions"]]
+        yield "Conditions", [condition(one, write) for one in ruling["conditions"]]
     if ruling["tensions"]:
         yield "Tensions", [_tension(one, write) for one in ruling["tensions"]]
     if ruling["synthesis"]:
         yield "Synthesis", list(_synthesis(ruling["synthesis"], write))
     if ruling["crisis"]:
-        yield _headed("🚨", "Crisis", marks), list(_crisis(ruling["crisis"]))
+        yield _headed("🚨", "Crisis", marks), list(crisis(ruling["crisis"]))
     if review := ruling["review"]:
         said = f"Of {write(review['of'])} ({review['earlier']}): {write(review['reason'])}"
         yield "Review", [said]
@@ -118,7 +118,7 @@ def _end(ruling: Ruling) -> list[str]:
     ]
 
 
-def _condition(one: Ruling, write: Write) -> str:
+def condition(one: Ruling, write: Write) -> str:
     unmet = "" if one["met"] else ": NOT MET"
     return f"({one['number']}) {write(one['text'])} ({_short(one['node'])}){unmet}"
 
@@ -135,12 +135,12 @@ def _node(one: Ruling, mode: str, write: Write, marks: bool) -> Block:
         said += f", revised; before: {first['verdict']} ({first['confidence']} %)"
     lines = [said, write(vote["summary"])]
     if mode != "FAST":
-        lines += _own(one["node"], vote, write)
+        lines += own(one["node"], vote, write)
     lines += [f"Flag: {flag}" for flag in one["flags"]]
     return heading, [*lines, *_incidents(one, write)]
 
 
-def _own(node: str, vote: Ruling, write: Write) -> Iterator[str]:
+def own(node: str, vote: Ruling, write: Write) -> Iterator[str]:
     """What only this node says."""
     if node == "melchior" and vote["low"] is not None:
         yield f"Range: {vote['low']} to {vote['high']} %"
@@ -174,7 +174,7 @@ def _incidents(one: Ruling, write: Write) -> list[str]:
     ]
 
 
-def _minority(ruling: Ruling, write: Write) -> Iterator[str]:
+def minority(ruling: Ruling, write: Write) -> Iterator[str]:
     for one in ruling["nodes"]:
         if one["node"] in ruling["minority"]:
             vote = one["revised"] or one["first"]
@@ -198,9 +198,9 @@ def _synthesis(one: Ruling, write: Write) -> Iterator[str]:
     yield from (f"Required: {write(text)}" for text in one["conditions"])
 
 
-def _crisis(crisis: Ruling) -> Iterator[str]:
-    for letter, what in crisis["options"].items():
-        now = {crisis["default"]: " (now)", crisis["then"]: " (then)"}.get(letter, "")
+def crisis(ways: Ruling) -> Iterator[str]:
+    for letter, what in ways["options"].items():
+        now = {ways["default"]: " (now)", ways["then"]: " (then)"}.get(letter, "")
         yield f"{letter}{now}: {what}"
 
 

@@ -94,7 +94,7 @@ class DeliberationRun:
         now = replace(now, earlier=earlier(self.case, self.rulings))
         live = [one for one in there if one.session not in reports]
         await self._take_results()
-        return replace(now, ballots=_with_live(now.ballots, self.id, live))
+        return replace(now, ballots=with_live(now.ballots, self.id, live))
 
     async def _there(self) -> list[ChildInfo]:
         """The children that are for this deliberation."""
@@ -206,10 +206,11 @@ class DeliberationRun:
         return child.created + self._seconds(about[1] if about else 1) + GRACE
 
 
-def _with_live(
+def with_live(
     ballots: Sequence[Ballot], call: str, live: Sequence[ChildInfo]
 ) -> tuple[Ballot, ...]:
-    """`live`: children of whom nothing has come yet. Who was closed says nothing more."""
+    """Returns the ballots with the attempts of `live`: children of whom nothing has come yet. Who
+    was closed says nothing more."""
     more: dict[tuple[Node, Stage], list[Attempt]] = {}
     for one in sorted(live, key=lambda child: child.session):
         if about := begun_as(call, one.session):

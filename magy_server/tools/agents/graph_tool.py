@@ -177,7 +177,7 @@ async def run_graph(
     told: dict[str, str] = {}
 
     def moved(how: GraphProgress) -> None:
-        ctx.show_graph(as_text(shown(how)))
+        ctx.show("graph", as_text(shown(how)))
         for task in how.tasks:
             if how.states[task.id] not in (told.get(task.id), "waiting", "ready"):
                 told[task.id] = how.states[task.id]

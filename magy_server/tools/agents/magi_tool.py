@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
@@ -114,8 +114,7 @@ async def deliberate(
     of thinking, and their votes come to a ruling by fixed rules. Use it only when the person asks
     for MAGI, or for several perspectives that vote. It takes up to four minutes. The person decides
     what becomes of the ruling: give them the report as it is, whole, and do not act on it."""
-    from magy_server.core.magi.reports import markdown, text
-    from magy_server.core.magi.ruling import canonical, encoded, rule
+    from magy_server.core.magi.card import as_text, card
 
     case = _case({
         "question": question, "kind": kind, "context": context, "domain": domain,
@@ -127,6 +126,7 @@ async def deliberate(
     told: set[str] = set()
 
     def moved(now: Deliberation) -> None:
+        ctx.show("deliberation", as_text(card(now)))
         for line in _progress(now):
             if line not in told:
                 told.add(line)
@@ -135,9 +135,20 @@ async def deliberate(
     memories = await ctx.team.memories(case, ctx.call)
     await ctx.started(Evidence(reminded=memories.lines))
     done = await ctx.team.deliberate(ctx.call, case, memories, moved)
+    return _outcome(done, await ctx.team.remember(done, memories))
+
+
+def _outcome(done: Deliberation, remembered: Sequence[str]) -> Outcome:
+    from magy_server.core.magi.card import as_text, card
+    from magy_server.core.magi.reports import markdown, text
+    from magy_server.core.magi.ruling import canonical, encoded, rule
+
     ruling = canonical(rule(done))
-    notes = "".join(f"\n{one}\n" for one in await ctx.team.remember(done, memories))
-    return Outcome(markdown(ruling) + notes, text(ruling) + notes, output=encoded(ruling))
+    notes = "".join(f"\n{one}\n" for one in remembered)
+    return Outcome(
+        markdown(ruling) + notes, text(ruling) + notes, output=encoded(ruling),
+        deliberation=as_text(card(done)),
+    )  # fmt: skip
 
 
 def _progress(now: Deliberation) -> Iterator[str]:

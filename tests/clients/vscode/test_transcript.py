@@ -874,6 +874,45 @@ def test_a_graph_shows_its_tasks_as_it_runs_and_leads_to_their_agents(page: Tran
     assert "the tasks again" not in block.inner_text()
 
 
+def cards() -> list[dict[str, Any]]:
+    """A recorded deliberation as each update has it."""
+    lines = (PICTURES / "magi.jsonl").read_text("utf-8").splitlines()[1:]
+    calls = (json.loads(line)["params"].get("update", {}) for line in lines)
+    shown = (call.get("_meta", {}).get("magy", {}).get("deliberation") for call in calls)
+    return [card for card in shown if card]
+
+
+@pytest.mark.req("F012", "D059")
+def test_a_deliberation_is_three_columns_or_three_rows_and_leads_to_its_votes(
+    page: Transcript,
+) -> None:
+    log = Log()
+    page.tell(updates(*log.prompt("p1", "Decide"), *log.call("4.0", "MAGI")[:2]))
+    block = page.at('.block[data-id="4.0"]')
+    for card, words in zip(cards(), ("0 of 3 voted", "1 of 3 voted"), strict=False):
+        shown = {"sessionUpdate": "tool_call_update", "toolCallId": "4.0",
+                 "_meta": {"magy": {"deliberation": card}}}  # fmt: skip
+        page.tell(updates(shown))
+        page.until(lambda words=words: words in block.inner_text(), words)
+    assert block.locator("svg").count() == 0, "nobody disagrees with one vote"
+    about = {"status": "completed", "deliberation": cards()[-1]}
+    page.tell(updates(log.entry("tool_call_update", toolCallId="4.0", status="completed",
+                                content=[output("the report")], about=about)))  # fmt: skip
+    page.until(lambda: "Safety: MAGI advises." in block.inner_text(), "the ruling")
+    said = block.get_by_role("img").get_attribute("aria-label") or ""
+    assert "MELCHIOR and CASPER disagree: APPROVE against REJECT" in said
+    nodes = block.locator(".magi-node")
+
+    def rows() -> int:
+        return len({box["y"] for box in (one.bounding_box() for one in nodes.all()) if box})
+
+    for width, wanted in ((800, 1), (300, 3)):
+        page.page.set_viewport_size({"width": width, "height": 700})
+        page.until(lambda wanted=wanted: rows() == wanted, f"{wanted} rows")
+    block.get_by_role("button", name="Open the transcript of CASPER").click()
+    assert page.said("child")[-1]["sessionId"].endswith("casper-2.1")
+
+
 # --- for everybody --------------------------------------------------------------------------------
 
 
@@ -894,6 +933,9 @@ def everything(log: Log) -> list[dict[str, Any]]:
             *log.call("4.1", "Edit greet.py", name="edit_file", sort="edit",
                       locations=[{"path": "/a/greet.py"}], content=[diff(PATCH, "/a/greet.py")]),
             *log.call("4.2", "Run it", status="failed", content=[output("no")]),
+            log.entry("tool_call_update", toolCallId="4.8", name="deliberate", title="MAGI",
+                      status="completed",
+                      about={"status": "completed", "deliberation": cards()[-1]}),
             *log.call("4.9", "Spawn", name="spawn_agent", input={"agent": "explore"}),
             log.entry("notice", severity="warning", title="Model", description="slow"),
             log.ends("p1", "error", "It broke."),

@@ -181,6 +181,11 @@ M.all = {
       require("magy.children").spawn(view_here(), nil, agent, task)
     end,
   },
+  magi = {
+    words = "have three agents judge a question; their votes come to a ruling",
+    run = of_view("magi", "deliberate"),
+  },
+  rulings = { words = "read a ruling of the session, worked out again", run = of_view("magi", "rulings") },
   actions = {
     words = "choose what to do here: explain, fix, refactor, document, ...",
     run = function(args)

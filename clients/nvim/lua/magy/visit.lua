@@ -52,7 +52,10 @@ function M.here()
     return require("magy.panel").answer()
   end
   local child = block
-    and (words.task_session(block, api.nvim_get_current_line()) or words.session_of(view.state, block))
+    and (
+      words.task_session(block, api.nvim_get_current_line(), vim.fn.virtcol(".") - 1)
+      or words.session_of(view.state, block)
+    )
   if child then
     return require("magy.children").show(view.project, child)
   end

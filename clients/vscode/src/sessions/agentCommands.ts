@@ -6,6 +6,7 @@ import type { AgentTree } from "./agentTree";
 import { closeChild, waitFor } from "./children";
 import { askAgent } from "./choose";
 import { childName, childRow, isOpen, works } from "./rows";
+import { deliberate, showRuling } from "./magi";
 import { open } from "./sessionCommands";
 
 /** Commands about agents below the current session; each takes the agent of a row, or asks which. */
@@ -18,6 +19,8 @@ export function agentCommands(
     child ?? pick(tree, title, fits);
   return {
     "magy.spawnAgent": (child) => spawn(magy, child),
+    "magy.deliberate": () => deliberate(magy),
+    "magy.showRuling": () => showRuling(magy),
     "magy.openAgent": async (child) => {
       const chosen = await which(child, "Show Transcript of Agent");
       if (chosen) await open(magy, chosen.sessionId);

@@ -116,6 +116,8 @@ export interface CallStamp {
   duration?: number | null;
   /** The graph of tasks that the call runs, as it is now */
   graph?: Graph | null;
+  /** The deliberation that the call is, as it is now */
+  deliberation?: Deliberation | null;
 }
 
 export interface CancelParams {
@@ -592,6 +594,32 @@ export interface ContextResult {
 
 export interface DeleteResult {
   deleted: boolean;
+}
+
+/** How a deliberation is by now, for people. */
+export interface Deliberation {
+  deliberationId: string;
+  /** Its first 500 characters */
+  question: string;
+  mode: string;
+  state: "INIT" | "STAGE1_SPAWNING" | "STAGE1_COLLECTING" | "VALIDATING" | "STAGE2_DIGEST" | "STAGE2_COLLECTING" | "TALLYING" | "CRISIS" | "REPORTING" | "DONE";
+  /** How many of the three nodes have voted */
+  voted: number;
+  /** Where it stands, or what the ruling is, on one line */
+  line: string;
+  nodes: NodeShown[];
+  /** Between each two that have voted */
+  tensions: TensionShown[];
+  ruling: RulingShown | null;
+  /** Of attempts that have ended */
+  tokens: number;
+  cost: Record<string, unknown>;
+  /** The same in words; "": nothing yet */
+  spent: string;
+  /** All of it as lines of text */
+  rows: string[];
+  /** All of it drawn, in 73 columns */
+  box: string[];
 }
 
 /** As the Language Server Protocol has it, and the file it belongs to. */
@@ -1100,6 +1128,8 @@ export interface MagiListParams {
 export interface MagiListResult {
   /** The newest first, ten at most */
   rulings: MagiRuling[];
+  /** What goes on now, the oldest first */
+  running: Deliberation[];
   /** Where older ones are; null: none */
   nextCursor: number | null;
 }
@@ -1121,6 +1151,8 @@ export interface MagiRuling {
   report: string;
   /** The canonical JSON that the report is made of */
   ruling: Record<string, unknown>;
+  /** The same as the updates of the call have it */
+  shown: Deliberation;
 }
 
 export interface Mail {
@@ -1252,6 +1284,34 @@ export interface NewRun {
   /** In the project of this file; else in the first folder */
   uri?: string | null;
   agent?: string | null;
+}
+
+/** A column: what one node has said by now. */
+export interface NodeShown {
+  node: "melchior" | "balthasar" | "casper";
+  name: string;
+  /** How it thinks: as a scientist, a mother, a woman */
+  role: string;
+  /** What it is doing, in words; "": it has voted */
+  status: string;
+  /** The vote that counts; null: there is none yet */
+  verdict: "APPROVE" | "CAVEATED" | "REJECT" | "ABSTAIN" | null;
+  /** Percent */
+  confidence: number | null;
+  /** The name of that confidence */
+  tier: "High" | "Medium" | "Low" | null;
+  /** The first vote in words, where there is a second; "": none */
+  before: string;
+  /** Two or three sentences */
+  summary: string;
+  /** What only this node says: risks, what is at stake */
+  own: string[];
+  flags: string[];
+  /** The ruling is against its vote */
+  dissents: boolean;
+  model: string;
+  /** The child of its latest attempt */
+  sessionId: string | null;
 }
 
 /** A message for the person. It needs no answer. */
@@ -1677,6 +1737,28 @@ export interface RewriteStartResult {
   messageId: string;
 }
 
+export interface RulingShown {
+  final: "APPROVED" | "REJECTED" | "DEADLOCK";
+  standing: "decisive" | "fragile" | "provisional" | "deadlock" | "aborted";
+  /** Percent: the lowest of those who agree */
+  confidence: number;
+  tier: "High" | "Medium" | "Low";
+  /** A person has to decide before anything is done */
+  personNeeded: boolean;
+  why: string;
+  /** Who disagrees, and why */
+  dissent: string[];
+  /** What a caveated yes depends on */
+  conditions: string[];
+  /** Of a deadlock: the ways on */
+  options: string[];
+  mayFail: string[];
+  nextStep: string;
+  /** What every form of a ruling has to say */
+  safety: string[];
+  warnings: string[];
+}
+
 export interface SaveParams {
   uri: string;
   /** The version to save; when the person has typed since, do not save */
@@ -1866,6 +1948,19 @@ export interface TaskShown {
   line: string;
   /** The beginning of its prompt */
   about: string;
+}
+
+/** How two votes stand to each other. */
+export interface TensionShown {
+  between: ("melchior" | "balthasar" | "casper")[];
+  /** agree: the same verdict and tier; beside: on one side; apart: one of them is on no side; against: they disagree */
+  kind: "agree" | "beside" | "apart" | "against";
+  /** Of their confidence, in points */
+  gap: number;
+  /** All of this on one line, for people */
+  line: string;
+  /** What each has against the other's view */
+  said: string[];
 }
 
 export interface TextBlock {

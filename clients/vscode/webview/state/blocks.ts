@@ -2,6 +2,7 @@
 
 import type {
   ChildReport,
+  Deliberation,
   Diff,
   Graph,
   Interaction,
@@ -51,6 +52,8 @@ export interface Data {
   decision?: Judgement;
   /** The graph of tasks that a call runs. */
   graph?: Graph;
+  /** The deliberation that a call is. */
+  deliberation?: Deliberation;
   ended?: string;
   duration?: number;
   entries?: PlanEntry[];

@@ -224,6 +224,7 @@ function toolCall(t: Transcript, news: ToolCallUpdate, seq: number): void {
     sort: news.kind ?? undefined,
     decision: about?.decision ?? undefined,
     graph: about?.graph ?? undefined,
+    deliberation: about?.deliberation ?? undefined,
     ended: about?.status ?? undefined,
     duration: about?.duration ?? undefined,
   });
@@ -231,6 +232,7 @@ function toolCall(t: Transcript, news: ToolCallUpdate, seq: number): void {
     delete block.data.tail;
     // What streamed of it is not how it ended.
     if (!about?.graph) delete block.data.graph;
+    if (!about?.deliberation) delete block.data.deliberation;
   }
 }
 

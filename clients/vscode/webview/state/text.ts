@@ -50,8 +50,9 @@ export function graphRest(data: Data): Part[] {
   return data.ended ? (data.parts ?? []).slice(1) : [];
 }
 
-/** All that a call ran and gave. */
+/** All that a call ran and gave. A deliberation is drawn: what its content says, the agent repeats. */
 export function body(data: Data): string {
+  if (data.deliberation) return data.deliberation.box.join("\n");
   if (data.graph) return [...graphLines(data.graph).map((line) => `${line}\n`), ...graphRest(data).map(partText)].join("");
   const code = codeOf(data);
   return [...code.map(partText), code.length ? "\n" : "", ...(data.parts ?? []).map(partText), data.tail ?? ""].join("");

@@ -16,6 +16,7 @@ import type { Child } from "./dom";
 import { Markdown, linkTo } from "./markdown";
 import type { Graph } from "../../src/wire/generated";
 import type { Offered } from "../../src/transcript/messages";
+import { deliberationCard } from "./deliberation";
 import { questionCard } from "./question";
 import { fold, folded } from "./shown";
 import type { Shown } from "./shown";
@@ -242,6 +243,14 @@ function tool(shown: Shown, block: Block, element: HTMLElement): () => void {
     const call = agentCall(shown.t, data);
     if (call) return show({ ...callSection(shown, block, [h("span", { class: "dim" }, "Agents: "), call]), usual: !["pending", "failed"].includes(data.status ?? "") });
     if (data.graph) return show(graph(shown, block, data.graph));
+    if (data.deliberation) {
+      const card = data.deliberation;
+      return show({
+        ...callSection(shown, block, [h("span", { class: "title" }, harmless(data.title ?? data.name ?? "…"))]),
+        usual: false,
+        body: () => [deliberationCard(shown, card), ruleLine(data)],
+      });
+    }
     if (isAhead(data)) return show(ahead(shown, data));
     const changed = (data.parts ?? []).some((part) => part.type === "diff");
     show({

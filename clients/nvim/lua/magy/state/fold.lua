@@ -69,14 +69,14 @@ local function tool_call(t, news, seq)
     sort = news.kind,
     decision = more.decision,
     graph = more.graph,
+    deliberation = more.deliberation,
     ended = more.status,
     duration = more.duration,
   })
   if news.status == "completed" or news.status == "failed" or news.status == "cancelled" then
     block.data.tail = nil
-    if not more.graph then -- what streamed of it is not how it ended
-      block.data.graph = nil
-    end
+    -- What streamed of it is not how it ended.
+    block.data.graph, block.data.deliberation = more.graph, more.deliberation
   end
 end
 

@@ -24,10 +24,14 @@ local function parts_text(parts)
 end
 
 --- Returns all that a call ran and gave. What it runs is left out where its content says so still.
-local function body(data)
+--- A deliberation is drawn: what its content says, the agent repeats.
+local function body(data, narrow)
   local code = data.code or {}
   if vim.deep_equal(code, data.parts or {}) then
     code = {}
+  end
+  if data.deliberation then
+    return table.concat(data.deliberation[narrow and "rows" or "box"], "\n")
   end
   if data.graph then
     -- At the end the first part of the content says what the graph does, for other clients.
@@ -62,7 +66,7 @@ local function spawn(t, block)
   return head, waits and words.wanted(input) or body(data)
 end
 
-local function tool(t, block)
+local function tool(t, block, narrow)
   local data = block.data
   if words.is_spawn(data) then
     return spawn(t, block)
@@ -72,7 +76,9 @@ local function tool(t, block)
   if said ~= "" then
     return joined({ ("agent %s %s"):format(mark, said), bad, took }), body(data)
   end
-  return joined({ ("tool %s %s"):format(mark, data.title or "…"), bad, took }), body(data), words.rule_of(data)
+  return joined({ ("tool %s %s"):format(mark, data.title or "…"), bad, took }),
+    body(data, narrow),
+    words.rule_of(data)
 end
 
 local function plan(_, block)
@@ -163,9 +169,9 @@ local KINDS = {
 }
 
 --- Returns of a block its head, what is below it, and the rule that decided about it, all harmless.
---- Head and below are "" if the block is not shown.
-function M.block(t, block)
-  local head, below, rule = KINDS[block.kind](t, block)
+--- Head and below are "" if the block is not shown. `narrow`: no drawing of 73 columns fits.
+function M.block(t, block, narrow)
+  local head, below, rule = KINDS[block.kind](t, block, narrow)
   return harmless(head), (harmless(below or ""):gsub("%s+$", "")), harmless(rule or "")
 end
 

@@ -159,11 +159,21 @@ function M.graph(graph)
   return table.concat(lines)
 end
 
---- Returns the session of the agent whose task a line of a block is about, if it is one of a graph.
-function M.task_session(block, line)
+--- Columns before what is below the head of a block, and of the drawing of a node's vote.
+local INDENT, COLUMN = 4, 24
+
+--- Returns the session of the agent whose task, or whose vote, a line of a block is about; the column
+--- (from 0) says which of three votes.
+function M.task_session(block, line, column)
   for _, task in ipairs((block.data.graph or {}).tasks or {}) do
     if line:find(task.line, 1, true) then
       return task.sessionId
+    end
+  end
+  for at, node in ipairs((block.data.deliberation or {}).nodes or {}) do
+    local drawn = select(2, line:gsub("|", "")) >= 4 and math.floor((column - INDENT) / COLUMN) + 1 == at
+    if drawn or line:find("^%s*" .. node.name .. " %(") then
+      return node.sessionId
     end
   end
   return nil

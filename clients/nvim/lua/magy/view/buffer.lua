@@ -96,6 +96,18 @@ function M.go_to_end(view)
   soon(view)
 end
 
+-- What is drawn in columns becomes rows where it does not fit.
+api.nvim_create_autocmd("WinResized", {
+  callback = function()
+    for _, window in ipairs(vim.v.event.windows) do
+      local view = by_buf[api.nvim_win_get_buf(window)]
+      if view and not view.fresh then
+        soon(view)
+      end
+    end
+  end,
+})
+
 -- Folds -----------------------------------------------------------------------------------------
 
 local function fold_block(view, block, open)

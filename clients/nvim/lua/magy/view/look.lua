@@ -90,6 +90,28 @@ local function has_diff(block)
   end)
 end
 
+local VERDICTS = {
+  APPROVE = "MagyDone",
+  APPROVED = "MagyDone",
+  CAVEATED = "MagyQuestion",
+  REJECT = "MagyFailed",
+  REJECTED = "MagyFailed",
+  DISSENTS = "MagyFailed",
+  AGAINST = "MagyFailed",
+  DEADLOCK = "MagyQuestion",
+}
+
+--- Paints the words of a deliberation that say how somebody voted, in lines from `first` (from 0).
+local function verdicts(lines, decor, first)
+  for row = first, #lines - 1 do
+    for at, said in lines[row + 1]:gmatch("()(%u+)") do
+      if VERDICTS[said] then
+        word(decor, row, at - 1, #said, VERDICTS[said])
+      end
+    end
+  end
+end
+
 local function tool(head, below, rule, block, answered)
   local decor, lines = {}, {}
   -- "tool" is said of most lines: the mark says enough.
@@ -104,7 +126,11 @@ local function tool(head, below, rule, block, answered)
   if mark ~= "" and at and MARKS[mark] then
     word(decor, 0, at - 1, #mark, MARKS[mark])
   end
+  local first = #lines
   below_lines(lines, decor, below, has_diff(block))
+  if block.data.deliberation then
+    verdicts(lines, decor, first)
+  end
   if rule ~= "" then
     table.insert(lines, "    " .. flat(rule))
     table.insert(decor, { #lines - 1, 0, { line_hl_group = "MagyMeta" } })
@@ -195,9 +221,9 @@ local function folded(lines, decor, head)
 end
 
 --- Returns the lines of a block and its decoration: a list of {row in the block, column, extmark options}.
---- No lines: the block is not shown. `open`: all of it, and not only its head.
-function M.block(t, block, open)
-  local head, below, rule = text.block(t, block)
+--- No lines: the block is not shown. `open`: all of it, and not only its head. `narrow`: see `text.block`.
+function M.block(t, block, open, narrow)
+  local head, below, rule = text.block(t, block, narrow)
   if head == "" and below == "" then
     return {}, {}
   end

@@ -141,14 +141,28 @@ end
 function M.is_open(view, block)
   local open = (view.opened or {})[block.id]
   if open == nil then
-    return not config.get().fold or block.data.graph ~= nil
+    return not config.get().fold or block.data.graph ~= nil or block.data.deliberation ~= nil
   end
   return open
 end
 
+--- Returns whether the drawing of a deliberation, 73 columns and the indent, does not fit the window.
+local function is_narrow(view)
+  local window = vim.fn.bufwinid(view.buf)
+  return window ~= -1 and api.nvim_win_get_width(window) < 77
+end
+
 --- Draws what changed since the last call. The buffer must be loaded.
 function M.draw(view)
-  local changes = view.state:take()
+  local changes, narrow = view.state:take(), is_narrow(view)
+  if view.narrow ~= narrow then
+    view.narrow = narrow
+    for _, block in ipairs(view.state.blocks) do
+      if block.data.deliberation then
+        changes.blocks[block] = true
+      end
+    end
+  end
   if view.fresh then
     view.drawn, view.order, view.marks, view.empty, view.fresh = {}, {}, {}, true, false
     api.nvim_buf_clear_namespace(view.buf, -1, 0, -1)
@@ -160,7 +174,7 @@ function M.draw(view)
   end
   local moved = changes.order
   for block in pairs(changes.blocks) do
-    local lines, decor = look.block(view.state, block, M.is_open(view, block))
+    local lines, decor = look.block(view.state, block, M.is_open(view, block), narrow)
     local drawn = view.drawn[block]
     if drawn and drawn.mark and #lines > 0 then
       redraw(view, drawn, lines, decor, block.streamed)
