@@ -161,10 +161,12 @@ class NoRestores(Restores):
 @dataclass(frozen=True, slots=True)
 class Landed:
     """How a turn ends, with what became of its worktree: `message` and `changes` of `Ended`, and a
-    note that the agent, its parent and people read."""
+    note that the agent, its parent and people read; `unproposed` is that note where the changes
+    cannot be proposed."""
 
     message: str
     note: str = ""
+    unproposed: str = ""
     changes: tuple[FileChange, ...] = ()
     blobs: Mapping[Hash, bytes] = field(default_factory=dict)
 

@@ -283,7 +283,7 @@ class Performer:
         try:
             await self._session.append(decide)
         except ProposedElsewhere as error:  # an earlier child's work waits for the person
-            landed = Landed(landed.message, f"{landed.note}\n{error.message}")
+            landed = Landed(landed.message, f"{landed.unproposed}\n{error.message}")
             await self._session.append(decide)
         for call in late:
             self._session.later(self._made_late(before, call))

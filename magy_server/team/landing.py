@@ -72,7 +72,8 @@ class Landing:
         if settled.unmerged is None:
             return Landed(message, settled.text)
         review = await self._for_review(git, settled.unmerged)
-        return replace(review, message=message, note=_together(settled.text, review.note))
+        note = _together(settled.text, review.note)
+        return replace(review, message=message, note=note, unproposed=settled.text)
 
     async def _at_work(self) -> str:
         """A session below that may work in the same worktree; "": there is none."""
@@ -119,7 +120,7 @@ class Landing:
             f"Its changes of {files} are proposed for review instead." if changes else "",
             f"Only in the branch: {names}." if left else "",
         )
-        return Landed("", note, tuple(changes), blobs)
+        return Landed("", note, changes=tuple(changes), blobs=blobs)
 
     async def _proposed(
         self, git: Writing, one: Wanted, blobs: dict[Hash, bytes]

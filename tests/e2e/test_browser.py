@@ -103,6 +103,7 @@ async def test_a_page_reaches_neither_this_machine_nor_another_page_unasked(
         web.page("/bad", reads)
         shop(web, [], away=secret.url("/"))
         web.redirect("/led", secret.url("/"))
+        web.page("/leaves", f"<script>location = '{secret.url('/')}'</script>")
         web.page("/gone", "<p>No such thing</p>", status=404)
         click = [{"do": "click", "target": "Elsewhere"}]
         server.reply(
@@ -115,6 +116,7 @@ async def test_a_page_reaches_neither_this_machine_nor_another_page_unasked(
             made("browser", 5, url=web.url("/"), steps=[{"do": "click", "target": "#not-there"}]),
             made("browser", 6, url="file:///etc/passwd"),
             made("browser", 7, url="http://127.0.0.1:1/"),
+            made("browser", 8, url=web.url("/leaves")),
         )
         server.reply(text("Over."))
         await answered(one)
@@ -128,6 +130,7 @@ async def test_a_page_reaches_neither_this_machine_nor_another_page_unasked(
         assert "Step 1 (click #not-there) failed" in said["c5"]
         assert "cannot be fetched" in said["c6"]
         assert "127.0.0.1:1" in said["c7"] and "Traceback" not in said["c7"]
+        assert f"the page wanted to go to {secret.url('/')}" in said["c8"]
 
 
 async def test_a_page_that_opens_windows_or_makes_a_long_address_of_its_own_is_shown(

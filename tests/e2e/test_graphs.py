@@ -139,6 +139,7 @@ async def test_what_fails_is_tried_again_and_then_done_without(root: Path, state
         said = one.said()
         assert "✗ bad (general): failed" in said and "2 attempts" in said
         assert "– lost (general): skipped" in said
+        assert "What failed:\n- bad: " in said and "refused" in said
         assert said.endswith("All told.")
         end = await told(one, found["end.1"]["sessionId"])
         assert "Nothing came of bad, on which this task depends." in end and "Good." in end

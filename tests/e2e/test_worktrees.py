@@ -268,18 +268,23 @@ async def test_rules_and_trust_are_those_of_the_project(project: Path, state: Pa
 
 
 async def test_what_is_only_proposed_is_not_merged(project: Path, state: Path) -> None:
-    agent(state)
+    state.mkdir(exist_ok=True)
     (state / "magy.toml").write_text('[edits]\nreview = "propose"\n')
     work = script(
+        "prompt: start",
+        graph(*(task(id, "do it", worktree=True) for id in ("x", "y"))),
+        "---\ntext: {{last}}\n",
         "prompt: do it\n" + call("read_file", path="a.txt"),
         "---\n" + edit("a.txt", "one", "ONE"),
         "---\n" + call("write_file", path="made.txt", content="made\n"),
         "---\ntext: Did it.\n",
     )
-    async with person(project, state, delegating(work)) as one:
+    async with person(project, state, work) as one:
         await bypass(one)
         await one.turn("start")
-        assert "Its changes of 2 files are proposed for review instead." in one.said()
+        said = one.said()
+        assert said.count("Its changes of 2 files are proposed for review instead.") == 1
+        assert said.count("so nothing was proposed") == 1, "the other's wait already"
         assert [Path(file["path"]).name for file in await reviews(one)] == ["a.txt", "made.txt"]
     assert (project / "a.txt").read_text() == LINES and not (project / "made.txt").exists()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
@@ -23,6 +23,8 @@ SPAWN = "spawn "
 SHOWN = 20_000
 """The most characters of the result that the model is given at once."""
 LISTED = 200
+REASON, REASONS = 400, 20
+"""Characters of the reason why a task failed, and how many of them are said."""
 
 
 def ordered(tasks: Sequence[GraphTask], shape: Shape, rounds: int) -> list[GraphTask]:
@@ -212,7 +214,8 @@ def _came(how: GraphProgress, summary: str, graph: str, ctx: ToolContext) -> Out
     result = how.result
     text = result.text or "No task came to a result."
     notes = "\n".join(f"- {note}" for note in result.notes)
-    said = [summary, notes and f"Of the results:\n{notes}", text]
+    failed = "\n".join(["What failed:", *why]) if (why := list(_reasons(how))) else ""
+    said = [summary, failed, notes and f"Of the results:\n{notes}", text]
     whole = "\n\n".join(filter(None, said))
     if len(whole) > SHOWN:
         cut = (
@@ -221,7 +224,7 @@ def _came(how: GraphProgress, summary: str, graph: str, ctx: ToolContext) -> Out
         )
         said = [whole[:SHOWN], cut]
     # What all comes to a model tells the person, unless they made the call themself.
-    user = [notes, text[:SHOWN]] if ctx.given else [notes]
+    user = [failed, notes, text[:SHOWN]] if ctx.given else [failed, notes]
     return Outcome(
         for_model="\n\n".join(filter(None, said)),
         for_user="\n\n".join(filter(None, user)),
@@ -229,3 +232,12 @@ def _came(how: GraphProgress, summary: str, graph: str, ctx: ToolContext) -> Out
         graph=graph,
         ok="completed" in how.states.values(),
     )
+
+
+def _reasons(how: GraphProgress) -> Iterator[str]:
+    """Why tasks failed, a line each."""
+    failed = [task.id for task in how.tasks if how.states[task.id] == "failed"]
+    for id in failed[:REASONS]:
+        yield f"- {id}: {shortened(how.attempts[id][-1].text, REASON)}"
+    if len(failed) > REASONS:
+        yield f"({len(failed) - REASONS:,} more)"

@@ -151,20 +151,24 @@ async def _on_page(visit: Visit, browser: Browser) -> Visited:
     )
     page = await context.new_page()
     away: list[str] = []
+    leaves: list[str] = []
 
     async def judge(route: Route, request: Request) -> None:
         """The page stays where it was allowed to be, and no other window opens."""
         window = request.is_navigation_request() and _is_window(page, request)
         own = request.is_navigation_request() and not window and request.frame == page.main_frame
-        if window or (own and not _is_at(visit.at, request.url)):
+        left = own and not _is_at(visit.at, request.url)
+        if window or left:
             away.append(request.url)
+            leaves.extend([request.url] if left else ())
             await route.fulfill(status=204)  # No Content: what is shown stays
         else:
             await route.continue_()
 
     await context.route("**/*", judge)
     page.set_default_timeout(STEP)
-    answer = await page.goto(visit.at.url, timeout=OPENING, wait_until="load")
+    answer = await page.goto(visit.at.url, timeout=OPENING, wait_until="commit")
+    await _loaded(page, leaves)
     await _at_rest(page)
     _check_place(visit, page)
     for number, step in enumerate(visit.steps, 1):
@@ -249,6 +253,20 @@ async def _found(page: Page, step: Step) -> Locator:
     for way in ways[1:]:
         any_of_them = any_of_them.or_(way)
     return any_of_them.first
+
+
+async def _loaded(page: Page, leaves: Sequence[str]) -> None:
+    """Waits until the page has loaded; one that `leaves` for elsewhere meanwhile never has. Raises
+    ToolError."""
+    from playwright.async_api import TimeoutError as Late
+
+    for _ in range(OPENING // QUIET):
+        try:
+            return await page.wait_for_load_state("load", timeout=QUIET)
+        except Late:
+            if leaves:
+                return None
+    raise ToolError(f"{shortened(page.url, 500)} had not loaded after {OPENING // 1000} s.")
 
 
 async def _at_rest(page: Page) -> None:
