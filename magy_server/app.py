@@ -186,7 +186,7 @@ def _sandbox(projects: Projects, state: Path) -> OsSandbox:
     """The settings are looked up for each command: they hold as they are now."""
     world = SandboxWorld(
         home=os.path.realpath(os.path.expanduser("~")),
-        private=[str(state)],
+        private=[str(state), os.path.expanduser("~/.local/state/magy")],
         protected=trust.FILES,
         read_only=[str(layers.config_dir())],
     )

@@ -27,7 +27,8 @@ _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 """A gateway (NAT64) leads these to the IPv4 address at their end."""
 _SITE = ipaddress.IPv6Network("fec0::/10")
 """Private addresses, which Python does not count as such."""
-_DROPPED = (b"proxy-", b"connection:", b"keep-alive:")
+_DROPPED = (b"proxy-", b"connection:", b"keep-alive:", b"host")
+"""Headers for the proxy, and what would have one server answer for another host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +187,9 @@ def _asked(head: bytes) -> tuple[str, int, bytes]:
         return host, port or 443, b""
     path = f"{url.path or '/'}{'?' if url.query else ''}{url.query}"
     kept = [h for h in rest.split(b"\r\n") if h and not h.lower().startswith(_DROPPED)]
-    first = [f"{method} {path} {version}".encode("latin-1"), *kept, b"Connection: close", b"", b""]
-    return host, port or 80, b"\r\n".join(first)
+    where = f"Host: {url.netloc.rpartition('@')[2]}"
+    first = [f"{method} {path} {version}\r\n{where}".encode("latin-1"), *kept]
+    return host, port or 80, b"\r\n".join([*first, b"Connection: close", b"", b""])
 
 
 def _refusal(why: Refused) -> bytes:

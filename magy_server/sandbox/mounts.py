@@ -22,7 +22,8 @@ _ORDER: Sequence[Kind] = ("hidden", "write", "read", "empty")
 
 PROTECTED = (
     ".vscode", ".idea", ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv",
-    ".zprofile", ".gitconfig",
+    ".zprofile", ".zlogin", ".zlogout", ".bash_logout", ".gitconfig", ".dir-locals.el",
+    ".dir-locals-2.el", ".exrc", ".nvimrc", ".nvim.lua",
 )  # fmt: skip
 """What editors and shells run, besides Magy's own files: never written, where it is in a root."""
 SECRET = (
@@ -54,6 +55,11 @@ _RUN = (
 _GIT_FILES = ("config", "config.worktree", "hooks", "commondir")
 _HOOKS = re.compile(rb"^\s*hookspath\s*=\s*\"?([^\"\n#;]+)", re.IGNORECASE | re.MULTILINE)
 _LARGEST = 1 << 20
+MOST = 64
+"""Submodules and work trees of one repository; where there are more, their git directories are
+read-only altogether."""
+_LOOKED = 1_000
+"""Directories that are looked at for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,30 +202,55 @@ def _written(world: World, wish: Wish) -> Iterator[Mount]:
 
 def absent(root: str) -> list[str]:
     """What no mount can keep a program from making, since it is not there, and must be removed if
-    it does: a file in a repository that makes git follow the configuration of another."""
-    found = [os.path.join(directory, "commondir") for directory in git_directories(root)]
+    it does: files in a repository that make git follow another configuration."""
+    found = [
+        os.path.join(one, name)
+        for directory in git_directories(root)
+        for one in (directory, *_inner(directory))
+        for name in ("commondir", "config.worktree")
+    ]
     return [path for path in found if not os.path.lexists(path)]
 
 
 def _kept_of_git(directory: str, root: str) -> Iterator[Mount]:
-    hooks = os.path.join(directory, "hooks")
-    if not os.path.lexists(hooks) and os.path.isfile(os.path.join(directory, "config")):
-        with suppress(OSError):
-            os.mkdir(hooks)  # so that nobody else makes it
-    inside = [directory, *_modules(directory)]
+    inside = [directory, *_inner(directory)]
+    if len(inside) > MOST:
+        yield from (Mount("read", path) for path in _plain(_folders(directory)))
+        inside = [directory]
+    for one in inside:
+        hooks = os.path.join(one, "hooks")
+        if not os.path.lexists(hooks) and os.path.isfile(os.path.join(one, "config")):
+            with suppress(OSError):
+                os.mkdir(hooks)  # so that nobody else makes it
     for path in _plain(os.path.join(one, name) for one in inside for name in _GIT_FILES):
         yield Mount("read", path)
     for path in _hooks_path(directory, root):
         yield Mount("read", path)
 
 
-def _modules(directory: str) -> list[str]:
-    """The repositories of submodules, and of other work trees."""
-    found = []
-    for folder in ("modules", "worktrees"):
-        with suppress(OSError):
-            for one in list(os.scandir(os.path.join(directory, folder)))[:64]:
-                found += [one.path] if one.is_dir(follow_symlinks=False) else []
+def _folders(directory: str) -> list[str]:
+    return [os.path.join(directory, name) for name in ("modules", "worktrees")]
+
+
+def _inner(directory: str) -> list[str]:
+    """The git directories of submodules, of theirs, and of other work trees: `MOST` of them, and
+    one more where there are more. The name of a submodule may have slashes in it."""
+    found: list[str] = []
+    waiting = _folders(directory)
+    for looked in range(_LOOKED + 1):
+        if not waiting or len(found) > MOST:
+            return found[: MOST + 1]
+        if looked == _LOOKED:
+            return [directory] * (MOST + 1)
+        at = waiting.pop()
+        if os.path.islink(at):
+            continue
+        if os.path.lexists(os.path.join(at, "HEAD")):
+            found.append(at)
+            waiting += _folders(at)
+            continue
+        with suppress(OSError), os.scandir(at) as entries:
+            waiting += [one.path for one in entries if one.is_dir(follow_symlinks=False)]
     return found
 
 

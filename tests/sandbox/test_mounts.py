@@ -7,6 +7,7 @@ import os
 import pytest
 
 from magy_server.core.errors import ToolError
+from magy_server.sandbox import mounts
 from tests.sandbox.conftest import SECRET, Machine
 
 pytestmark = pytest.mark.needs("bwrap")
@@ -70,3 +71,34 @@ async def test_a_workspace_that_is_the_home_directory(machine: Machine) -> None:
     assert (machine.config / "magy.toml").read_text() == ""
     assert (machine.home / ".ssh/id_ed25519").exists()
     assert (machine.home / ".bashrc").read_text() == SECRET
+
+
+async def test_the_repositories_of_submodules_are_kept_whatever_their_names(
+    machine: Machine,
+) -> None:
+    """One is named by its path, and has others in it; what it lacks is not made, either."""
+    project = machine.project()
+    outer = project.root / ".git/modules/third_party/lib"
+    both = (outer, outer / "modules/inner")
+    for one in both:
+        one.mkdir(parents=True)
+        (one / "HEAD").write_text("ref: refs/heads/main\n")
+        (one / "config").write_text("[core]\n")
+    machine.set("standard")
+    evil = "mkdir hooks; for f in config hooks/x config.worktree commondir; do echo evil > $f; done"
+    await project.run(f"cd {outer}; {evil}; echo new > objects; cd {both[1]}; {evil}")
+    await project.run("echo evil > .git/config.worktree")
+    files = [path for path in (project.root / ".git").rglob("*") if path.is_file()]
+    assert not [path for path in files if path.read_bytes() == b"evil\n"]
+    assert (outer / "objects").read_text() == "new\n"
+
+
+async def test_more_repositories_than_are_mounted_are_read_only(machine: Machine) -> None:
+    project = machine.project()
+    for number in range(mounts.MOST + 1):
+        one = project.root / f".git/modules/m{number}"
+        one.mkdir(parents=True)
+        (one / "HEAD").write_text("")
+    machine.set("standard")
+    ran = await project.run("echo evil > .git/modules/m3/config")
+    assert "Read-only" in ran.said

@@ -78,7 +78,7 @@ def test_what_is_no_request_to_a_proxy_is_refused(head: str) -> None:
 
 def test_a_plain_request_goes_on_without_what_is_for_the_proxy() -> None:
     head = (
-        "POST http://a.example:8080/x?y=1 HTTP/1.1\r\nHost: a.example:8080\r\n"
+        "POST http://me@a.example:8080/x?y=1 HTTP/1.1\r\nHost: evil.example\r\nHost : evil\r\n"
         "Proxy-Authorization: z\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\n"
     )
     host, port, first = _asked(head.encode())

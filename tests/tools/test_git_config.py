@@ -72,6 +72,9 @@ async def test_an_ordinary_repository_names_nothing(person: Person, tmp_path: Pa
         ("man.x.cmd", "touch ran"),
         ("core.alternaterefscommand", "touch ran"),
         ("trailer.x.command", "touch ran"),
+        ("log.showsignature", "true"),
+        ("format.pretty", "%h %G?"),
+        ("pretty.x", "format:%GK"),
     ],
 )
 async def test_programs_of_the_repository_are_asked_about(

@@ -42,6 +42,10 @@ _FETCHES = regex(
     re.DOTALL,
 )
 """...and those of what is missing in a partial clone, which looking fetches."""
+_SIGNED = regex(
+    r"log\.showsignature=(?!false|no|off|0).*|(?:format\.pretty|pretty\..*?)=.*%G.*", re.S
+)
+"""`key=value` by which a log has gpg look at signatures, and maybe ask a key server."""
 _PARTIAL = regex(r"extensions\.partialclone|remote\..*\.promisor", re.DOTALL)
 _INCLUDES = regex(r"include(?:if\..*)?\.path", re.DOTALL)
 """Keys that name a further file of configuration."""
@@ -120,6 +124,7 @@ class _Look:
         for key, value in own:
             if (
                 _RUNS.fullmatch(key)
+                or _SIGNED.fullmatch(f"{key}={value}")
                 or (partial and (_FETCHES.fullmatch(key) or "::" in key + value))
                 or (_INCLUDES.fullmatch(key) and self._editable(cwd, value))
             ):
