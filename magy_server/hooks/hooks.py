@@ -98,10 +98,7 @@ class Hooks:
 
     async def _ask(self, hook: Hook, state: State, input: Mapping[str, Any]) -> HookSaid | None:
         outcome = await self._run(hook, state, input)
-        if outcome.code is None:
-            said = core.failed(hook, outcome.errors)
-        else:
-            said = core.said(hook, outcome.code, outcome.output, outcome.errors)
+        said = opinion(hook, outcome)
         if said is None:
             if outcome.code != 0:
                 LOG.warning("The hook `%s` failed: %s", hook.name, outcome.errors.strip()[:LINE])
@@ -138,6 +135,16 @@ class Hooks:
         if hook.foreign:
             environment["CLAUDE_PROJECT_DIR"] = place
         return await run(hook, hook.told(input), cwd, environment, place, self._sandbox)
+
+
+def opinion(hook: Hook, outcome: Outcome) -> HookSaid | None:
+    """Returns what a hook says of a call by how it ended."""
+    if outcome.code is None:
+        return core.failed(hook, outcome.errors)
+    said = core.said(hook, outcome.code, outcome.output, outcome.errors)
+    if said is None and outcome.cut:  # it may have refused
+        return HookSaid(hook=hook.name, action="ask", reason="it wrote more than Magy reads")
+    return said
 
 
 def _about(state: State, event: HookEvent) -> dict[str, Any]:

@@ -33,6 +33,8 @@ class Outcome:
     code: int | None
     output: str = ""
     errors: str = ""
+    cut: bool = False
+    """It wrote more than was read."""
 
 
 async def run(
@@ -76,7 +78,7 @@ async def _run(hook: Hook, input: bytes, cwd: str, prepared: Prepared) -> Outcom
         return Outcome(None, errors=f"it took longer than {hook.timeout:g} s")
     finally:
         await to_end(_end(process, pipes))
-    return Outcome(process.returncode, _text(output), _text(errors))
+    return Outcome(process.returncode, _text(output), _text(errors), len(output) == MOST)
 
 
 def _started(prepared: Prepared, cwd: str) -> subprocess.Popen[bytes]:

@@ -10,6 +10,7 @@ import pytest
 
 from magy_server.core.hooks import Hook, failed, said, told_name
 from magy_server.core.values import HookSaid
+from magy_server.hooks.hooks import opinion
 from magy_server.hooks.running import MOST, Outcome, run
 
 
@@ -35,8 +36,11 @@ async def test_it_need_not_read_what_it_is_told(tmp_path: Path) -> None:
 
 
 async def test_what_it_floods_is_cut(tmp_path: Path) -> None:
-    outcome = await ran("head -c 20000000 /dev/zero | tr '\\0' x", tmp_path)
+    """What was cut may have been a refusal, so the person is asked, whosever hook it is."""
+    outcome = await ran("echo '{\"reason\": \"'; head -c 20000000 /dev/zero | tr '\\0' x", tmp_path)
     assert (outcome.code, len(outcome.output)) == (0, MOST)
+    about = opinion(hook(foreign=True), outcome)
+    assert about and (about.action, about.reason) == ("ask", "it wrote more than Magy reads")
 
 
 async def test_what_it_leaves_running_is_ended(tmp_path: Path) -> None:
