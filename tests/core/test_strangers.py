@@ -53,6 +53,7 @@ def asked(found: Facts, key: str = "bash", **more: Any) -> str:
         (facts("read", "node_modules/x/index.js"), ("node_modules/x/index.js",)),
         (facts("read", "a/.venv/lib/site-packages/x.py"), ("a/.venv/lib/site-packages/x.py",)),
         (facts("read", "vendor/x/y.go"), ("vendor/x/y.go",)),
+        (facts("read", "third_party/x.c"), ("third_party/x.c",)),
         (facts("read", "/etc/motd"), ("/etc/motd",)),
         (command("cat node_modules/x/README.md"), ("node_modules/x/README.md",)),
         (command("curl -s https://a.example"), ("the output of `curl -s https://a.example`",)),

@@ -20,7 +20,9 @@ from magy_server.core.values import Content, Decision, Embedded, Facts, Image
 from magy_server.regex import regex
 
 DEPENDENCIES = frozenset({
-    "node_modules", "bower_components", "site-packages", "dist-packages", ".venv", "venv", "vendor",
+    "node_modules", "bower_components", "jspm_packages", ".yarn", ".pnpm-store", "elm-stuff",
+    "site-packages", "dist-packages", "__pypackages__", ".eggs", ".venv", "venv", "vendor",
+    "third_party", "Pods", "Carthage",
 })  # fmt: skip
 """Folders whose files others have written, wherever they lie in a workspace."""
 MOST = 20
