@@ -1,7 +1,8 @@
 """Takes the pictures of the VS Code page, and records its clip: part of `make screenshots`.
 
 A real VS Code in a browser that nobody sees (`.ci/programs` installs both), the package that
-`make vscode` built, a real server, the scripted model of the Emacs guide's pictures.
+`make vscode` built, a real server, the scripted model of the Emacs guide's pictures. Arguments
+choose some of them: light, dark, contrast, clip.
 """
 
 from __future__ import annotations
@@ -82,10 +83,10 @@ SCENES: dict[str, Callable[[Window, Transcript], None]] = {
 }
 
 
-def take(server: Served, name: str, theme: str, into: Path) -> Iterator[Path]:
-    """Plays all scenes and takes a picture of each, called after the scene and `name`."""
+def take(server: Served, name: str, into: Path) -> Iterator[Path]:
+    """Plays all scenes in the theme `name`, and takes a picture of each."""
     server.play(SCRIPT)
-    server.settings(workbench__colorTheme=theme)
+    server.settings(workbench__colorTheme=THEMES[name])
     with tempfile.TemporaryDirectory() as place, chromium() as browser:
         root = Path(place) / "mailer"
         (root / ".git").mkdir(parents=True)
@@ -145,12 +146,13 @@ def main() -> None:
     guard.clean_environment(os.environ)
     if why := lacking():
         sys.exit(f"No pictures of VS Code: {why}")
-    with guard.fresh_home() as places, served(places) as server:
-        for name, theme in THEMES.items():
-            for picture in take(server, name, theme, IMAGES):
+    chosen = sys.argv[1:] or [*THEMES, "clip"]
+    for name in chosen:
+        # Sessions that wait in another window are counted, too: each picture has a home of its own.
+        with guard.fresh_home() as places, served(places) as server:
+            taken = [clip(server, IMAGES)] if name == "clip" else take(server, name, IMAGES)
+            for picture in taken:
                 print(picture.relative_to(TOP), f"{picture.stat().st_size // 1024} KB", flush=True)
-        film = clip(server, IMAGES)
-        print(film.relative_to(TOP), f"{film.stat().st_size // 1024} KB")
 
 
 if __name__ == "__main__":
