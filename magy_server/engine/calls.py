@@ -133,10 +133,15 @@ async def happened(files: Files, root: str, call: CallState) -> tuple[FileChange
 
 
 def closed(
-    call: CallState, output: str = "", changes: Sequence[FileChange] = (), *, over: bool = False
+    call: CallState,
+    output: str = "",
+    changes: Sequence[FileChange] = (),
+    graph: Hash | None = None,
+    *,
+    over: bool = False,
 ) -> Finished:
-    """How a call ends that is stopped from outside. `changes`: those that it made by then. `over`:
-    a call before it ended the turn."""
+    """How a call ends that is stopped from outside. `changes`: those that it made by then; `graph`:
+    how the graph was that it ran. `over`: a call before it ended the turn."""
     if call.started is None:
         text = OVER if over else NOT_RUN
         return Finished(call=call.call.id, status="not_run", for_model=text)
@@ -148,4 +153,6 @@ def closed(
         text = UNKNOWN + said
         return Finished(call=call.call.id, status="unknown", for_model=text, changes=made)
     text = (f"{STOPPED}\n{output[-PARTIAL:]}" if output else STOPPED) + said
-    return Finished(call=call.call.id, status="cancelled", for_model=text, changes=made)
+    return Finished(
+        call=call.call.id, status="cancelled", for_model=text, changes=made, graph=graph
+    )

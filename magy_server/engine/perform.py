@@ -27,7 +27,7 @@ from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState
 from magy_server.core.steps import Admit, End, Step
 from magy_server.core.tool import Tool
-from magy_server.core.values import Call, Evidence, Text
+from magy_server.core.values import Call, Evidence, Hash, Text
 from magy_server.engine.briefing import briefing as briefing_of
 from magy_server.engine.calls import Outcome, closed, completed, failed, happened, look, supervised
 from magy_server.engine.compaction import compacted, given_up
@@ -41,7 +41,7 @@ from magy_server.engine.rules import law
 from magy_server.engine.session import Session
 from magy_server.engine.streaming import Partial
 from magy_server.engine.trees import is_child
-from magy_server.engine.world import World
+from magy_server.engine.world import World, put
 
 REFUSED = "The user refused this call."
 LATE = "The editor made the edit nevertheless, after that"
@@ -267,18 +267,20 @@ class Performer:
         def decide(now: State) -> Write | None:
             if now.turn is None:
                 return None
+            blobs = dict(landed.blobs)
             events: list[Event] = list(_said_so_far(now, asked, partials))
             for call in now.turn.open_calls:
                 events += _unanswered(now, call.call.id)
                 partial = partials.get(("output", call.call.id))
                 said = partial.since(0) if partial else ""
-                events.append(closed(call, said, over=step.stop == "end_turn"))
+                graph = _stopped(partials.get(("graph", call.call.id)), blobs)
+                events.append(closed(call, said, graph=graph, over=step.stop == "end_turn"))
             if landed.note:
                 events.append(Noted(id=landing(now.turn.id), text=landed.note))
             events.append(Ended(
                 turn=now.turn.id, stop=step.stop, message=landed.message, changes=landed.changes
             ))  # fmt: skip
-            return Write(events, landed.blobs)
+            return Write(events, blobs)
 
         try:
             await self._session.append(decide)
@@ -333,6 +335,15 @@ def _given(state: State, step: Admit, request: str, seldom: Sequence[str]) -> It
             call = Call(id=f"{request}.0", name=made.name, arguments=made.arguments,
                         wrapped=made.name in seldom)  # fmt: skip
             yield Replied(request=request, model="", content=(call,), stop="tool_use", cost=0.0)
+
+
+def _stopped(partial: Partial | None, blobs: dict[Hash, bytes]) -> Hash | None:
+    """The graph that a stopped call ran."""
+    if partial is None:
+        return None
+    from magy_server.core.graphs.shown import stopped  # few sessions have graphs
+
+    return put(stopped(partial.since(0)), blobs)
 
 
 def _unanswered(state: State, call: str) -> Iterator[Answered]:

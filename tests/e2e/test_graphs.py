@@ -13,7 +13,7 @@ from tests.lsp.client import RpcError
 from tests.patience import PATIENCE
 
 from .harness import SESSION, Person, person
-from .test_child_tools import bypass, call, children, script
+from .test_child_tools import bypass, call, children, script, until
 
 
 def graph(*tasks: dict[str, Any], **more: Any) -> str:
@@ -230,13 +230,24 @@ async def test_a_word_in_between_is_heard_and_the_graph_goes_on_when_asked(
         assert list(await tasks_of(one)) == ["held.1", "after.1"]
 
 
+def drawn(one: Person) -> list[str]:
+    """The tasks of the graph as a client draws them; its call may have ended."""
+    found: list[str] = []
+    for update in one.updates("tool_call_update"):
+        graph = update.get("_meta", {}).get("magy", {}).get("graph")
+        if graph or update.get("status") in ("completed", "failed", "cancelled"):
+            found = [task["line"].split(",")[0] for task in graph["tasks"]] if graph else []
+    return found
+
+
 async def test_who_cancels_stops_the_agents_and_begins_no_other(root: Path, state: Path) -> None:
     async with person(root, state, HELD) as one:
         await bypass(one)
         await one.ask("start")
-        await until_there(one, "held.1")
+        await until(lambda: drawn(one)[:1] == ["▸ held (general): running"])
         await one.request("session/cancel")
         await one.end()
+        assert drawn(one) == ["– held (general): cancelled", "· after (general): waiting"]
         async with asyncio.timeout(PATIENCE):
             while (await tasks_of(one))["held.1"]["state"] != "cancelled":
                 await asyncio.sleep(0.02)

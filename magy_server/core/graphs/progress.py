@@ -114,7 +114,7 @@ class GraphProgress:
         """Returns who did a task, how it went and what it took."""
         tries = self.attempts.get(task.id, ())
         spent = self.took(task.id)
-        parts = [f"{MARKS[self.states[task.id]]} {task.id} ({task.agent}): {self.states[task.id]}"]
+        parts = [begun(task.id, task.agent, self.states[task.id])]
         if tries:
             parts.append(tries[-1].child.model or "its model")
             if seconds := self.seconds(task.id):
@@ -126,3 +126,8 @@ class GraphProgress:
         if len(tries) > 1:
             parts.append(f"{len(tries)} attempts")
         return ", ".join(parts)
+
+
+def begun(task: str, agent: str, state: TaskState) -> str:
+    """Returns how the line of a task begins."""
+    return f"{MARKS[state]} {task} ({agent}): {state}"

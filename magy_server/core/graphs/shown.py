@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from magy_server.core.graphs.graph import GraphTask
-from magy_server.core.graphs.progress import GraphProgress
+from magy_server.core.graphs.progress import GraphProgress, begun
 from magy_server.core.text.sanitizing import shortened
 from magy_server.core.wire_values import cost
 
@@ -16,6 +16,7 @@ MOST = 200
 """Tasks of a graph that are shown at once."""
 ABOUT = 200
 """Characters of a task's prompt."""
+AT_WORK = ("running", "asking")
 _NEWS = ("running", "asking", "failed", "cancelled")
 
 
@@ -63,6 +64,20 @@ def _depths(tasks: Sequence[GraphTask]) -> Mapping[str, int]:
     for task in tasks:
         found[task.id] = max((found[id] + 1 for id in task.needs), default=0)
     return found
+
+
+def stopped(text: str) -> str:
+    """Returns a graph, as JSON, that somebody stops: what was at work then is cancelled."""
+    graph = json.loads(text)
+    for task in graph["tasks"]:
+        if (state := task["state"]) in AT_WORK:
+            rest = task["line"].removeprefix(begun(task["id"], task["agent"], state))
+            task["state"] = "cancelled"
+            task["line"] = begun(task["id"], task["agent"], "cancelled") + rest
+    counts = Counter(graph["counts"])
+    ended = sum(counts.pop(state, 0) for state in AT_WORK)
+    graph["counts"] = dict(counts + Counter(cancelled=ended))
+    return as_text(graph)
 
 
 def as_text(graph: Mapping[str, Any]) -> str:
