@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
@@ -13,6 +14,7 @@ import pytest
 from magy_server.core.magi.emotional_log import Log, entry, written
 from magy_server.core.magi.vote import Memory
 from tests.core.magi.build import said
+from tests.patience import PATIENCE
 
 from .harness import SESSION, Person, RpcError, person
 from .test_child_tools import bypass, call, children, script
@@ -347,6 +349,27 @@ async def test_a_review_is_asked_about_and_does_not_overturn_by_itself(
         assert first["same"] and second["same"]
         assert "It would overturn an earlier ruling" in one.said()
         assert second["personNeeded"] and "holds until a person accepts" in second["report"]
+
+
+async def test_a_node_that_a_person_closes_is_gone_and_the_ruling_is_the_same_again(
+    root: Path, state: Path
+) -> None:
+    waits = "prompt: question as CASPER\ndelay: 600\ntext: Too late.\n"
+    told_ = script(asked(put(complexity="simple")), waits, *ALL[:2])
+    async with person(root, state, told_) as one:
+        await bypass(one)
+        await one.ask("decide")
+        casper: list[dict[str, Any]] = []
+        async with asyncio.timeout(PATIENCE):
+            while not casper:
+                await asyncio.sleep(0.05)
+                casper = [it for it in await children(one) if "casper" in it["sessionId"]]
+        about = {"sessionId": casper[0]["sessionId"], "mode": "cancel"}
+        await one.client.request("magy/child/close", about)
+        await one.end()
+        (ruling,) = (await one.request("magi/list"))["rulings"]
+        assert (ruling["standing"], ruling["same"]) == ("provisional", True)
+        assert "try 1: cancelled. It was stopped." in one.said()
 
 
 # --- CASPER's emotional log -----------------------------------------------------------------------

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from magy_server.core.agents.mail import Report
@@ -40,6 +41,10 @@ class Attempt:
     original: str = ""
     warning: str = ""
     report: Report | None = None
+
+
+GONE = Attempt("", "cancelled", problem="It was stopped.")
+"""Of a node that was stopped or closed: the same whether it could still say so or not."""
 
 
 def attempt(node: Node, model: str, text: str, warning: str = "") -> Attempt:
@@ -148,6 +153,19 @@ class Deliberation:
             return "TALLYING"
         begun = sum(bool(one.second) for one in self.ballots)
         return "STAGE2_COLLECTING" if begun else "STAGE2_DIGEST"
+
+
+def over(deliberation: Deliberation) -> Deliberation:
+    """Returns a deliberation to which no more votes come: who has said nothing was closed."""
+    first = tuple(
+        one if one.settled else replace(one, first=(*one.first, GONE))
+        for one in deliberation.ballots
+    )
+    now = replace(deliberation, ballots=first)
+    if not now.twice:
+        return now
+    second = (one if one.second or not one.vote else replace(one, second=(GONE,)) for one in first)
+    return replace(now, ballots=tuple(second))
 
 
 def passed(deliberation: Deliberation, *, crisis: bool) -> tuple[State, ...]:

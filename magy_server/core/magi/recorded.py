@@ -14,7 +14,16 @@ from magy_server.core.agents import tree
 from magy_server.core.agents.mail import Mailed, TextPayload
 from magy_server.core.events import Entry, Finished, Replied, Started
 from magy_server.core.magi.case import TIMES, Case, mode
-from magy_server.core.magi.deliberation import Attempt, Ballot, Deliberation, Stage, attempt, empty
+from magy_server.core.magi.deliberation import (
+    GONE,
+    Attempt,
+    Ballot,
+    Deliberation,
+    Stage,
+    attempt,
+    empty,
+    over,
+)
 from magy_server.core.magi.ruling import rule
 from magy_server.core.magi.vote import NODES, Node
 from magy_server.core.values import Call
@@ -68,6 +77,7 @@ def records(session: str, entries: Iterable[Entry]) -> Sequence[Record]:
     calls: dict[str, tuple[float, Mapping[str, Any]]] = {}
     ends: dict[str, Finished] = {}
     reports: dict[str, Mailed] = {}
+    told: dict[str, Mapping[str, Mailed]] = {}
     reminded: dict[str, tuple[str, ...]] = {}
     for entry in entries:
         match entry.event:
@@ -81,13 +91,16 @@ def records(session: str, entries: Iterable[Entry]) -> Sequence[Record]:
                 reminded.setdefault(entry.event.call, entry.event.evidence.reminded)
             case Finished() if entry.event.call in calls:
                 ends[entry.event.call] = entry.event
+                told[entry.event.call] = dict(reports)  # what comes later changes no ruling
     found: list[Record] = []
     for call, (at, arguments) in calls.items():
         try:
             case = case_of(arguments)
         except ValidationError:
             continue  # the model was told what is wrong with it
-        one = deliberation(session, call, case, reports, reminded.get(call, ()))
+        mails = told.get(call, reports)
+        one = deliberation(session, call, case, mails, reminded.get(call, ()))
+        one = over(one) if call in ends else one
         found.append(Record(replace(one, earlier=earlier(case, found)), at, ends.get(call)))
     return found
 
@@ -176,7 +189,7 @@ def reported(node: Node, stage: Stage, case: Case, mail: Mailed) -> Attempt:
         where = f"{node}: it was still at work after {seconds:g} seconds, and was stopped."
         return Attempt(model, "timeout", problem=late, warning=where)
     if report.status == "cancelled":
-        return Attempt(model, "cancelled", problem="It was stopped.")
+        return GONE
     return Attempt(model, "failed", problem=text.strip().split("\n", 1)[0][:300])
 
 
@@ -184,7 +197,7 @@ def _alike(ballots: Sequence[Ballot]) -> Iterable[str]:
     """What is to be said of nodes that have one model: three of one kind err alike."""
     models: dict[str, list[str]] = {}
     for one in ballots:
-        if one.first:
+        if one.first and one.first[0].model:
             models.setdefault(one.first[0].model, []).append(one.node)
     for model, nodes in models.items():
         if len(nodes) > 1:

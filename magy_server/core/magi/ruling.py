@@ -185,7 +185,7 @@ def _provenance(ruling: Ruling, ballots: Mapping[Node, Ballot]) -> str:
 
 def _model(ballot: Ballot) -> str:
     tries = (*ballot.first, *ballot.second)
-    return tries[-1].model if tries else ""
+    return next((one.model for one in reversed(tries) if one.model), "")
 
 
 def _safety(ruling: Ruling) -> Iterator[str]:

@@ -17,10 +17,10 @@ from magy_server.core.events import Requeued
 from magy_server.core.magi import tasks
 from magy_server.core.magi.case import GRACE, TIMES, Case, mode
 from magy_server.core.magi.deliberation import (
+    GONE,
     Attempt,
     Ballot,
     Deliberation,
-    Outcome,
     Stage,
     by_node,
 )
@@ -214,8 +214,8 @@ def with_live(
     more: dict[tuple[Node, Stage], list[Attempt]] = {}
     for one in sorted(live, key=lambda child: child.session):
         if about := begun_as(call, one.session):
-            outcome: Outcome = "live" if one.status in LIVE else "cancelled"
-            more.setdefault(about[:2], []).append(Attempt(one.model, outcome))
+            now = Attempt(one.model, "live") if one.status in LIVE else GONE
+            more.setdefault(about[:2], []).append(now)
     return tuple(
         Ballot(
             one.node,
