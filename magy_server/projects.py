@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from magy_server.config import administrator, hooks, layers, run_unasked
+from magy_server.config import administrator, hooks, layers
 from magy_server.config.agents import (
     agent_files,
     claude_user_files,
@@ -150,7 +150,11 @@ class Projects:
         found, skills = self._found(root, trusted=trusted, custom=loaded.settings.custom_agents)
         servers, unusable = mcp_servers(loaded, os.environ)
         found_hooks, foreign = hooks.configured(loaded.settings, root if trusted else None)
-        run = run_unasked.asking(root, found_hooks, servers) if root else ()
+        run: tuple[Ruleset, ...] = ()
+        if root and (found_hooks or servers):
+            from magy_server.config import run_unasked  # few projects have any
+
+            run = run_unasked.asking(root, found_hooks, servers)
         return Project(
             loaded, (common_rules(), *own, *walls, *run), found, skills, trusted, signature,
             servers, tuple(found_hooks), (*loaded.problems, *unusable, *foreign),

@@ -555,10 +555,11 @@ async def test_who_may_not_have_children_is_not_offered_what_is_for_parents(tmp_
             briefing = (await one.rested(id)).conversation.briefing
             return {s.name for s in briefing.tools if "agent" in s.name} if briefing else set()
 
-        every = {"spawn_agent", "send_agent_message", "wait_agent", "list_agents", "close_agent"}
+        every = {f"{name}_agent" for name in ("spawn", "wait", "close", "rate")}
+        every |= {"send_agent_message", "list_agents"}
         assert await tools("s") == every == await tools("s/a")
         assert await tools("s/b") == set(), "its agent may not"
-        assert await tools("s/a/c") == {"send_agent_message"}, "it is too deep"
+        assert await tools("s/a/c") == {"send_agent_message", "rate_agent"}, "it is too deep"
         assert await tools("s/b/d") == set(), "the one above it may not"
         assert "You cannot spawn agents" in await one.seen("s/a/c")
         assert "You may spawn agents yourself, one level below you" in await one.seen("s/a")

@@ -24,6 +24,7 @@ from magy_server.engine.session import Session
 from magy_server.engine.trial import Trial, session_for_trials, tried
 from magy_server.store.memory import MemoryStore
 from magy_server.team.access import TeamAccess
+from magy_server.team.reputations import Reputations
 
 STYLE = {"allow": "green", "ask": "yellow", "deny": "red"}
 KEYS: Mapping[str, str] = {
@@ -45,7 +46,12 @@ async def test(options: Options, app: Composition) -> int:
         features = Features(
             changes=service.reviews,
             team=partial(
-                TeamAccess, service.world, service.loaded, service.children, service.mailing
+                TeamAccess,
+                service.world,
+                service.loaded,
+                service.children,
+                service.mailing,
+                Reputations(service.world),
             ),
         )
         try:

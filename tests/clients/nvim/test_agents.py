@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.clients.nvim.conftest import Start
+from tests.clients.record import MAGI
 
 ASKS = "return require('magy').status().questions > 0"
 SCRIPT = """\
@@ -96,6 +98,20 @@ def test_a_graph_shows_its_tasks_and_leads_to_their_agents(start: Start) -> None
         nvim.lua("vim.fn.search('draft (general)', 'bw')")
         nvim.keys("<CR>")
         nvim.until_seen("I write it.")
+
+
+@pytest.mark.req("F012")
+def test_three_deliberate_and_their_ruling_is_read_again(start: Start) -> None:
+    script = MAGI.replace("prompt: Please do it", "prompt: @magi Should")
+    script = re.sub(r"delay: [\d.]+", "delay: 0.1", script)
+    with start(script, "prices.py", lines=60) as nvim:
+        nvim.command("Magy magi Should the store move to Postgres?")
+        nvim.command("Magy open")
+        nvim.until_seen("Any yes would allow")
+        nvim.command("Magy allow")
+        nvim.until_seen("MELCHIOR", "CASPER", "The votes say yes")
+        nvim.command("Magy rulings")
+        nvim.until_seen("byte for byte")
 
 
 @pytest.mark.req("F010", "F011", "G005")
