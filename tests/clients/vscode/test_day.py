@@ -344,10 +344,10 @@ def reloaded(scene: Scene) -> None:
     one, talk = scene.window, scene.talk
     talk.write("half a thought")
     one.hide_side_bar()
-    talk.show()
+    one.command("Magy: Focus Transcript")
     talk.wrote("half a thought")
     one.reload()
-    talk.show()
+    one.command("Magy: Focus Transcript")
     talk.wrote("half a thought")
 
 
