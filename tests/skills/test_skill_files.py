@@ -119,3 +119,12 @@ def test_every_bundled_skill_names_only_tools_that_there_are_and_is_short() -> N
         assert set(skill.tools or ()) <= tools, skill.name
         assert len(skill.body) < 4 * 5_000, f"{skill.name} has about 5,000 tokens or more"
         assert len(skill.description) <= 300, skill.name
+
+
+def test_no_bundled_text_has_work_deleted_or_code_of_the_person_broken() -> None:
+    """A turn may be stopped anywhere: what is broken for a moment stays so."""
+    for name, text in ((one.name, one.body) for one in shipped().skills.values()):
+        for line in text.splitlines():
+            assert "for a moment" not in line, name
+            assert "--hard" not in line or "Never" in line or "Only when" in text, name
+    assert "Never `--hard`" in shipped().skills["finishing-a-development-branch"].body
