@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from magy_server.config import administrator, hooks, layers
 from magy_server.config.agents import (
     agent_files,
     claude_user_files,
+    claude_user_folders,
     common_rules,
     find_agents,
     user_directory,
 )
 from magy_server.config.shipped import shipped
-from magy_server.config.trust import MOST, files_hash, magy_files
+from magy_server.config.trust import MOST, files_hash, magy_files, magy_folders
 from magy_server.core.errors import InvalidConfig, NotTrusted
 from magy_server.core.events import Trusted
 from magy_server.core.hooks import Hook
@@ -31,13 +33,17 @@ from magy_server.core.skills.skill import Skills
 from magy_server.core.specs import Agents
 from magy_server.dataclass import dataclass
 from magy_server.engine.world import read_project, record
-from magy_server.skills.finding import find_skills, user_files
+from magy_server.skills.finding import find_skills, looked_through, user_files
 
 if TYPE_CHECKING:  # most people have none
     from magy_server.plugins.loading import Plugins
 
-Signature = frozenset[tuple[str, int, int, int]]
-"""Of files: path, size, time of the last change, inode."""
+Stamp = tuple[str, int, int, int]
+"""Path, size, time of the last change in nanoseconds, inode."""
+Signature = frozenset[Stamp]
+"""Of files."""
+SETTLED = 2_000_000_000
+"""Nanoseconds after which a second change of a folder has another time, on any file system."""
 
 NO_SHELL = Ruleset(
     source="the isolated sandbox",
@@ -91,6 +97,7 @@ class Projects:
         self._plugin_problems = plugins.problems if plugins else ()
         self._hashes: dict[str | None, str | None] = {}
         self._known: dict[str | None, Project] = {}
+        self._folders: dict[str | None, _Folders] = {}
         self._keeping = threading.Lock()
         self._homes: dict[str, str] = {}
         """The workspace roots of worktrees, by place."""
@@ -100,15 +107,17 @@ class Projects:
         """Reads a root's configuration; it is trusted if its Magy files have this hash. Raises
         InvalidConfig naming file and key."""
         self._hashes[root] = trusted_hash
-        made = self._read(root, _signature(root))
+        made = self._read(root, signature_of(root))
         with self._keeping:
             self._known[root] = made
 
     def of(self, root: str | None) -> Project:
         if root is not None and root not in self._hashes:
             root = self._home(root)
-        signature = _signature(root)
         known = self._known.get(root)
+        if known is not None and self._unchanged(root, known):
+            return known
+        signature = self._looked(root)
         if known is not None and known.signature == signature:
             return known
         vouched = self._hashes.get(root)
@@ -122,6 +131,29 @@ class Projects:
                 self._known[root] = made
                 return made
         return now or self.of(root)  # meanwhile somebody else has read it, or it is trusted or not
+
+    def _unchanged(self, root: str | None, known: Project) -> bool:
+        """Returns whether all that was read for a root is as it was, and no folder has more or
+        less in it: that takes a tenth of the time of looking through the folders."""
+        folders = self._folders.get(root)
+        return (
+            folders is not None
+            and folders.named == _environment()
+            and all(_stamp(one[0]) == one for one in folders.stamps)
+            and all(_stamp(one[0]) == one for one in known.signature)
+        )
+
+    def _looked(self, root: str | None) -> Signature:
+        """Looks through the folders. Those that have just changed could change again without
+        another time: they are looked through until they have settled."""
+        named, now = _environment(), time.time_ns()
+        folders = _Folders(named, tuple(map(_stamp, _folders(root))))
+        signature = signature_of(root)
+        if all(changed < now - SETTLED for _, _, changed, _ in folders.stamps):
+            self._folders[root] = folders
+        else:
+            self._folders.pop(root, None)
+        return signature
 
     def _home(self, place: str) -> str:
         """The workspace root that a git worktree of Magy's belongs to: what holds there holds in
@@ -274,7 +306,7 @@ def mcp_servers(
     return servers, tuple(problems)
 
 
-def _signature(root: str | None) -> Signature:
+def signature_of(root: str | None) -> Signature:
     """Of everything that is read for a root; cheap enough for every turn."""
     return frozenset(map(_stamp, _sources(root)))
 
@@ -290,7 +322,28 @@ def _sources(root: str | None) -> Iterator[str]:
         yield from islice(magy_files(root), MOST + 1)
 
 
-def _stamp(path: str) -> tuple[str, int, int, int]:
+class _Folders(NamedTuple):
+    """`named`: what says where a person's folders are. `stamps`: of each folder in which something
+    could be added that is read for a root."""
+
+    named: Sequence[str | None]
+    stamps: tuple[Stamp, ...]
+
+
+def _environment() -> Sequence[str | None]:
+    return tuple(map(os.environ.get, ("MAGY_CONFIG_DIR", "XDG_CONFIG_HOME", "HOME")))
+
+
+def _folders(root: str | None) -> Iterator[str]:
+    """The folders that `_sources` looks through, those that are not there included."""
+    yield str(user_directory())
+    yield from claude_user_folders()
+    yield from looked_through(str(layers.config_dir()), os.path.expanduser("~"))
+    if root is not None:
+        yield from islice(magy_folders(root), MOST + 1)
+
+
+def _stamp(path: str) -> Stamp:
     try:
         about = os.stat(path)
     except OSError as error:

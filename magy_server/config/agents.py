@@ -181,17 +181,26 @@ def claude_user_files() -> list[str]:
     return [*_listed(directory / "agents")[0], *(path for _, path in _commands(directory))]
 
 
+def claude_user_folders() -> list[str]:
+    """The folders that `claude_user_files` looks through, whether they are there or not."""
+    directory = claude_directory(None)
+    return [str(directory / "agents"), *map(str, _command_folders(directory / "commands"))]
+
+
 def _commands(directory: Path) -> list[tuple[str, str]]:
     """(name, path) of the files of commands: below `commands`, or in a folder there; the first by
     path."""
-    top = directory / "commands"
-    try:
-        folders = [top, *sorted(one for one in top.iterdir() if one.is_dir())]
-    except OSError:
-        return []
-    found = [path for folder in folders[:MOST_FILES] for path in _listed(folder)[0]]
+    folders = _command_folders(directory / "commands")
+    found = [path for folder in folders for path in _listed(folder)[0]]
     named = [(_COMMAND.sub("-", Path(path).stem.lower()), path) for path in found]
     return named[:MOST_FILES]
+
+
+def _command_folders(top: Path) -> list[Path]:
+    try:
+        return [top, *sorted(one for one in top.iterdir() if one.is_dir())][:MOST_FILES]
+    except OSError:
+        return [top]
 
 
 def agent_files(directory: Path) -> list[str]:

@@ -91,6 +91,16 @@ def magy_files(root: str) -> Iterator[str]:
             yield path
 
 
+def magy_folders(root: str) -> Iterator[str]:
+    """The folders of the root's Magy files, whether they are there or not, in no order."""
+    for name in FILES:
+        path = os.path.join(root, name)
+        yield path
+        if not os.path.islink(path):
+            for place, folders, _ in _walk(path, root):
+                yield from (os.path.join(place, folder) for folder in folders)
+
+
 def tells_magy(root: str, path: str) -> bool:
     """Returns whether this canonical path is, or would be, one of the root's Magy files. Some file
     systems make no difference between upper and lower case."""
@@ -100,12 +110,19 @@ def tells_magy(root: str, path: str) -> bool:
 
 
 def _below(top: str, root: str) -> Iterator[str]:
-    unread = {os.path.join(root, *name.split("/")) for name in UNREAD}
-    for directory, folders, names in os.walk(top):
-        folders[:] = [f for f in folders if os.path.join(directory, f) not in unread]
+    for directory, folders, names in _walk(top, root):
         links = [f for f in folders if os.path.islink(os.path.join(directory, f))]
         found = (os.path.join(directory, name) for name in [*names, *links])
-        yield from (path for path in found if path not in unread)
+        yield from found
+
+
+def _walk(top: str, root: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """As `os.walk`, without what is unread."""
+    unread = {os.path.join(root, *name.split("/")) for name in UNREAD}
+    for directory, folders, names in os.walk(top):
+        for found in (folders, names):
+            found[:] = [name for name in found if os.path.join(directory, name) not in unread]
+        yield directory, folders, names
 
 
 def _content(path: str, root: str, own: Collection[str]) -> tuple[bytes, int]:

@@ -104,6 +104,26 @@ def user_files(config: str, home: str) -> Iterator[str]:
                 yield one.path
 
 
+def looked_through(config: str, home: str) -> Iterator[str]:
+    """The folders in which a file of the person's skills could be added, whether they are there or
+    not."""
+    for folder in user_folders(config, home):
+        yield folder.path
+        for path in _within(folder.path):
+            yield path
+            if os.path.lexists(os.path.join(path, pins.FILE)):
+                for place, names, _ in islice(os.walk(path), pins.MOST_FILES):
+                    yield from (os.path.join(place, name) for name in names)
+
+
+def _within(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.path for entry in islice(entries, 20 * MOST) if entry.is_dir()]
+    except OSError:
+        return []
+
+
 class _Reading:
     def __init__(self, bundled: Mapping[str, Skill], own: str) -> None:
         self.skills = dict(bundled)
