@@ -183,7 +183,9 @@ class Resource(Value):
     `globbed` are the indexes of words that the shell replaces by names of files. `written` are the
     words that the command line has for a command that they stand for (an alias of git): what denies
     or asks knows both. `place` is the directory that a command runs in, below the workspace root if
-    it is there; "" for the root itself.
+    it is there; "" for the root itself. `repository` is the clone inside the workspace, below its
+    root, that a file which is read lies in; "" where it is part of the workspace's own, or of a
+    submodule.
     """
 
     kind: Effect
@@ -194,6 +196,7 @@ class Resource(Value):
     globbed: tuple[int, ...] = ()
     written: tuple[str, ...] = ()
     place: str = ""
+    repository: str = ""
     exists: bool = True
 
 

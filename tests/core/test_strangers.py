@@ -21,10 +21,11 @@ from magy_server.core.values import (
     Image,
     Link,
     Resource,
+    Section,
     Text,
 )
 
-from .build import Log
+from .build import Log, briefed
 from .rules import ROOT, command, facts, file
 
 READ = ("node_modules/evil/README.md",)
@@ -73,6 +74,15 @@ def asked(found: Facts, key: str = "bash", **more: Any) -> str:
         (facts("read", "README.md"), ()),
         (command("make test"), ()),
         (command("git log -3"), ()),
+        (command("git show origin/main"), ()),
+        (command("git show FETCH_HEAD"), ("the output of `git show FETCH_HEAD`",)),
+        (command("git fetch o pull/3/head"), ("the output of `git fetch o pull/3/head`",)),
+        (command("npm view x"), ("the output of `npm view x`",)),
+        (command("ls -la vendor"), ()),
+        (command("rm -rf node_modules/x"), ()),
+        (command(". .venv/bin/activate && pytest"), ()),
+        (command("ls node_modules | xargs cat"), ("node_modules",)),
+        (command("cat < vendor/x"), ("vendor/x",)),
     ],
 )
 def test_whose_text_a_result_is(found: Facts, said: tuple[str, ...]) -> None:
@@ -210,6 +220,12 @@ def test_of_a_call_that_did_not_run_nothing_was_read(status: str) -> None:
         (command("git grep x"), "a.py:x\nvendor/x.go:x", "vendor/x.go"),
         (command("timeout 9 rg --heading x"), "vendor/x.go\n1:x", "vendor/x.go"),
         (command("pytest"), ".venv/lib/x.py:3: in f", ""),
+        (
+            Facts(kind="search"),
+            "mcp__log__add: Adds.\nparameters: {}\n\ngit_log: Lists.\nparameters: {}",
+            "the tools of the MCP server log",
+        ),
+        (Facts(kind="search"), "git_log: Lists what mcp__log__add: did.\nparameters: {}", ""),
     ],
 )
 def test_a_search_tells_whose_lines_it_found(found: Facts, text: str, files: str) -> None:
@@ -217,6 +233,23 @@ def test_a_search_tells_whose_lines_it_found(found: Facts, text: str, files: str
     log.add(Judged(call="5.0", facts=found, decision=Decision(action="allow", rule="r")))
     log.add(Finished(call="5.0", status="completed", for_model=text))
     assert log.state.conversation.untrusted == ((files,) if files else ())
+
+
+def test_so_do_descriptions_that_are_in_each_request() -> None:
+    tools = tuple(Section(name=name, hash="0" * 64) for name in ("bash", "mcp__log__add"))
+    own = Log().begin().add(briefed(tools=tools[:1]))
+    assert not own.state.conversation.untrusted
+    hidden = own.add(briefed(tools=tools, seldom=("mcp__log__add",)))
+    assert not hidden.state.conversation.untrusted
+    shown = hidden.add(briefed(tools=tools))
+    assert shown.state.conversation.untrusted == ("the tools of the MCP server log",)
+
+
+@pytest.mark.parametrize(
+    "line", ["git config --global user.name x", "systemctl --user enable x", "make install"]
+)
+def test_who_changes_settings_of_the_person_writes_elsewhere(line: str) -> None:
+    assert "may write outside the workspace" in asked(command(line))
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from magy_server.core.mcp.names import in_words
+from magy_server.core.mcp.names import in_words, server_of
 from magy_server.core.shell import networking
 from magy_server.core.text.sanitizing import shortened
-from magy_server.core.values import Content, Decision, Embedded, Facts, Image
+from magy_server.core.values import Content, Decision, Embedded, Facts, Image, Resource
 from magy_server.regex import regex
 
 DEPENDENCIES = frozenset({
@@ -36,6 +36,8 @@ _FETCHED = ("mcp", "http", "https")
 _INSIDE = rf"(?:[^\n:]*/)?(?:{'|'.join(map(re.escape, sorted(DEPENDENCIES)))})/[^\n:]*?"
 _HIT = regex(rf"(?m)^(?P<file>{_INSIDE})[:-]\d+[:-]")
 """A line that a tool has found in a folder of dependencies."""
+_TOLD = regex(r"(?m)^(mcp__[\w-]+): ")
+"""`find_tools` describes a tool."""
 _PRINTED = regex(rf"(?m)^(?:\./)?(?P<file>{_INSIDE})(?:[:\n]|$)")
 """What a command prints of one; it need not number lines."""
 
@@ -48,7 +50,8 @@ def places(facts: Facts, key: str, root: str, *, vouched: bool) -> tuple[str, ..
 
 
 def _places(facts: Facts, key: str, root: str, vouched: bool) -> Iterator[str]:
-    if not vouched and (key == _EDITOR or any(one.kind == "exec" for one in facts.resources)):
+    commands = [one for one in facts.resources if one.kind == "exec"]
+    if not vouched and (key == _EDITOR or commands):
         yield _not_trusted(root)
     for resource in facts.resources:
         match resource.kind:
@@ -56,8 +59,29 @@ def _places(facts: Facts, key: str, root: str, vouched: bool) -> Iterator[str]:
                 yield in_words(key, resource.subject)
             case "exec" if networking.shows(resource):
                 yield f"the output of `{resource.subject}`"
-            case "read":
+            case "exec" if resource.opaque and _names_dependency(resource.subject):
+                yield f"what `{resource.subject}` reads"
+            case "read" if not commands or _is_printed(resource, commands):
                 yield _file(resource.subject, resource.relative, root, vouched)
+                if resource.repository:
+                    yield f"the repository {resource.repository}, a clone in the workspace"
+
+
+def _names_dependency(text: str) -> bool:
+    from magy_server.core.shell import printing  # only commands need it
+
+    return bool(printing.within(text, DEPENDENCIES))
+
+
+def _is_printed(file: Resource, commands: Sequence[Resource]) -> bool:
+    """Whether a command may print the text of a file that it names; if nobody vouches for that."""
+    from magy_server.core.shell import printing  # only commands need it
+
+    if file.relative is None:
+        return not printing.only_names(commands)
+    folders = [part for part in file.relative.split("/") if part in DEPENDENCIES]
+    folders += file.repository.split("/")[-1:] if file.repository else []
+    return not folders or printing.prints(commands, folders[0])
 
 
 def _file(path: str, relative: str | None, root: str, vouched: bool) -> str:
@@ -74,16 +98,24 @@ def _not_trusted(root: str) -> str:
 
 
 def found(facts: Facts, text: str) -> tuple[str, ...]:
-    """Returns the files in folders of dependencies of which a search has shown lines: `text` is
-    what the model was told. A search leaves out such folders if git ignores them."""
+    """Returns the files in folders of dependencies of which a search has shown lines, and the MCP
+    servers whose tools were described: `text` is what the model was told. A search leaves out such
+    folders if git ignores them."""
     if any(map(networking.searches, facts.resources)):
         shape = _PRINTED
     elif facts.kind == "search":
         shape = _HIT
     else:
         return ()
+    servers = described(_TOLD.findall(text)) if facts.kind == "search" else ()
     files = dict.fromkeys(hit["file"] for hit in shape.finditer(text))
-    return tuple(shortened(file, LONGEST) for file in files)[:MOST]
+    return (*servers, *(shortened(file, LONGEST) for file in files))[:MOST]
+
+
+def described(tools: Iterable[str]) -> tuple[str, ...]:
+    """Returns whose words the descriptions of these tools are, as far as MCP servers give them."""
+    servers = dict.fromkeys(filter(None, map(server_of, tools)))
+    return tuple(f"the tools of the MCP server {server}" for server in servers)
 
 
 def attached(
@@ -162,6 +194,11 @@ def wants(facts: Facts, key: str) -> str:
             return "wants the network"
     if confined:
         return ""
+    from magy_server.core.shell.elsewhere import writes_elsewhere  # seldom needed
+
+    for command in runs:
+        if writes_elsewhere(command):
+            return f"may write outside the workspace (`{shortened(command.subject, LONGEST)}`)"
     looks = bool(runs) and all(map(networking.only_looks, runs))
     kinds = ("write",) if looks else ("write", "read")
     outside = [one for one in facts.resources if one.kind in kinds and one.relative is None]

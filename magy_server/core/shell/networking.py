@@ -23,7 +23,11 @@ _ALWAYS = names(
     ansible-playbook vagrant aws gcloud gsutil az doctl heroku flyctl fly vercel netlify wrangler
     gh glab hub tea jira rclone s3cmd mc restic borg ngrok cloudflared tailscale
     psql mysql mariadb mongosh mongo redis-cli sqlcmd cqlsh influx
-    yt-dlp youtube-dl huggingface-cli hf ollama"""
+    yt-dlp youtube-dl huggingface-cli hf ollama
+    firefox chromium chromium-browser google-chrome chrome brave-browser microsoft-edge epiphany
+    konqueror qutebrowser lighthouse firebase railway surge fastlane certbot acme.sh
+    smbclient rpcclient ldapsearch snmpget snmpwalk snmpset nfs-ls showmount rpcinfo arping hping3
+    masscan zmap nikto sqlmap hydra iperf iperf3 speedtest irssi weechat"""
 )
 _ONLY: Mapping[str, frozenset[str]] = {
     "git": names(
@@ -40,6 +44,13 @@ _ONLY: Mapping[str, frozenset[str]] = {
     "go": names("get install mod work"),
     "mvn": names("deploy release:perform dependency:get"),
     "gradle": names("publish"),
+    "dotnet": names("add nuget restore workload tool publish"),
+    "playwright": names("install install-deps codegen open"),
+    "sam": names("deploy sync delete logs"),
+    "cdk": names("deploy destroy bootstrap diff import"),
+    "serverless": names("deploy remove invoke logs"),
+    "code": names("--install-extension --update-extensions tunnel serve-web"),
+    "codium": names("--install-extension --update-extensions"),
     "svn": names("checkout co update up commit ci export import ls cat log"),
     "hg": names("push pull clone incoming in outgoing out"),
 }
@@ -60,8 +71,27 @@ _SHOWS = names(
 """Programs that print what others have written: pages, issues, mail."""
 _BRINGS = names("clone submodule")
 """With these git puts files into the workspace that others have written."""
+_FETCHES = names("fetch pull remote ls-remote archive")
+"""With these it does so from an address; what a remote of the repository has is the workspace's."""
+_PROPOSED = regex(
+    r"(?:^|[/:+])(?:refs/)?(?:pull|merge-requests|changes)/\d+(?:/|:|$)|^FETCH_HEAD\b"
+)
+"""What anybody may propose to a repository, and what was fetched and is not merged."""
+_SHOWS_WITH: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(
+        ("npm", "yarn", "pnpm", "bun"),
+        names("view v info show search find outdated audit fund docs"),
+    ),
+    **dict.fromkeys(("pip", "pip3"), names("show search index")),
+    **dict.fromkeys(("cargo", "gem", "composer", "brew"), names("search info show")),
+    **dict.fromkeys(
+        ("docker", "podman", "nerdctl", "docker-compose"), names("run exec logs attach search")
+    ),
+    "go": names("doc"),
+}
+"""Programs that print what others have written with these subcommands."""
 _NONE: frozenset[str] = frozenset()
-_ADDRESS = regex(r"(?i)[a-z][a-z0-9+.-]*://|^[\w.-]+@[\w.-]+:|/dev/(?:tcp|udp)/")
+_ADDRESS = regex(r"(?i)[a-z][a-z0-9+.-]*://|^[\w.-]+@[\w.-]+:|/dev/(?:tcp|udp)/|^//[\w.-]+/")
 _WORD = regex(r"[\w.+-]+")
 _LOOKS = names(
     """cat head tail ls grep egrep fgrep rg wc stat file du df find tree diff cmp sort uniq cut tr
@@ -84,11 +114,24 @@ def shows(command: Resource) -> bool:
     """Returns whether a command prints, or brings, what others may have written."""
     if command.opaque or not command.argv:
         return any(word in _SHOWS for word in _WORD.findall(command.subject))
-    if _name(command.argv[0]) == "git" and _BRINGS.intersection(command.argv):
+    name, words = _name(command.argv[0]), command.argv[1:]
+    if _SHOWS_WITH.get(name, _NONE).intersection(words):
+        return True
+    if name == "git" and _is_brought(words):
         return True
     return any(_name(word) in _SHOWS for word in command.argv[:1]) or any(
         _name(word) in _SURELY for word in command.argv[1:] if _name(command.argv[0]) not in _LOOKS
     )
+
+
+def _is_brought(words: Sequence[str]) -> bool:
+    """Returns whether git brings, or shows, what it was not merged with."""
+    if _BRINGS.intersection(words):
+        return True
+    if {"commit", "tag", "notes"}.intersection(words[:1]):
+        return False  # their words are messages
+    fetches = _FETCHES.intersection(words)
+    return any(_PROPOSED.search(word) or (fetches and _ADDRESS.search(word)) for word in words)
 
 
 def searches(command: Resource) -> bool:

@@ -312,6 +312,10 @@ def _recover(command: str, home: str | None, why: str) -> list[Part]:
     for node in _walk(root) if root else ():
         if node.type in _COMMANDS:
             parts.extend(_recovered(node, command, home))
+        elif node.type == "redirected_statement" and node.children[0].type not in _COMMANDS:
+            # a loop or a group: what it opens is named as for a command
+            files = _opened(node, command, home)
+            parts.append(_opaque(_source(node, command), "redirects a whole group", files))
         if len(parts) > MOST:
             return [_opaque(command, f"has more than {MOST} commands")]
     if not any(part.opaque for part in parts):
@@ -331,9 +335,16 @@ def _recovered(node: Node, source: str, home: str | None) -> list[Part]:
         why = "cannot be told from its surroundings"
     except Unclear as error:
         why = str(error)
-    targets = [c for c in whole.children + node.children if c.type == "file_redirect"]
-    files = [file for child in targets for file in _targets(child, source, home)]
-    return [_opaque(text, why, tuple(files))]
+    files = _opened(whole, source, home)
+    if whole is not node:
+        files += _opened(node, source, home)
+    return [_opaque(text, why, files)]
+
+
+def _opened(node: Node, source: str, home: str | None) -> tuple[Redirect, ...]:
+    """Returns the files that a statement opens by redirection."""
+    targets = (child for child in node.children if child.type == "file_redirect")
+    return tuple(file for child in targets for file in _targets(child, source, home))
 
 
 def _targets(node: Node, source: str, home: str | None) -> list[Redirect]:

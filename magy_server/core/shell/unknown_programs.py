@@ -32,6 +32,10 @@ _BUILDERS = names(
     vitest gcc g++ clang rustc rustfmt gofmt"""
 )
 """Their subcommands have the names of other programs (`docker rm`); their options may name some."""
+_ENTER = names("docker podman docker-compose nerdctl kubectl oc")
+_WITHIN = names("exec run")
+"""Of the builders, these run a command elsewhere with these subcommands, perhaps on the same
+files."""
 _WORDS = 64
 """The most words of a command that Magy looks at: a program learns near its beginning what to
 run."""
@@ -56,7 +60,8 @@ def _given(argv: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 
 def _commands(argv: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    builds = program(argv[0]) in _BUILDERS
+    name = program(argv[0])
+    builds = name in _BUILDERS and not (name in _ENTER and _WITHIN.intersection(argv))
     for at, word in enumerate(argv[1 : _WORDS + 1], 1):
         _, equals, value = word.partition("=")
         if word and (not builds or argv[at - 1].startswith("-")):

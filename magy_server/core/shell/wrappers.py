@@ -130,7 +130,7 @@ _OPTIONS: Mapping[str, str] = {
         "rpm rpmbuild rpmspec": r"-.*E.*|--eval.*|--pipe.*|--define.*|-D.*",
         "latex pdflatex xelatex lualatex tex pdftex latexmk": r"--?shell.*|--?enable-w.*|-e.*|-r.*",
         "make gmake": r"--ev.*|-E.*|(?:SHELL|MAKE|MAKEFLAGS)[:+?]*=.*|\.SHELL.*"
-            r"|.*!=.*|[^=]*=.*[$`!|;&].*",
+            r"|.*!=.*|[^=]*=.*[$`!|;&].*|(?:-[a-zA-Z]*f|--f.*=|--mak.*=)?(?:-|/dev/.*|/proc/.*)",
         "npm pnpm yarn": r"--(?:script-)?sh.*|--scr.*|--node-[og].*|--(?:vie|edi|gi).*",
         "pip": r"edit|--edi.*|--py.*",
         "go": r"--?(?:exec|toolexec|vettool|overlay|modfile|compiler)(?:=.*)?"

@@ -8,7 +8,7 @@ from dataclasses import field
 
 from magy_server.core.agents.mail import Mailed
 from magy_server.core.events import Briefed, Compacted, Finished, Prompted, Replied
-from magy_server.core.policy.strangers import joined
+from magy_server.core.policy.strangers import described, joined
 from magy_server.core.prompting.sizes import decisions, refusals, size, words
 from magy_server.core.reviews.review_events import Noted
 from magy_server.core.skills.statement import lasting, uses
@@ -50,9 +50,10 @@ class Conversation:
     """Where commands begin since the model has switched; "": it has not."""
 
     def briefed(self, event: Briefed) -> Conversation:
+        now = self.heard(described(tool.name for tool in event.shown))
         if _prefix(self.prefix) != _prefix(event):
-            return replace(self, prefix=event, briefing=event)
-        return replace(self, briefing=event, items=self.items.append(event))
+            return replace(now, prefix=event, briefing=event)
+        return replace(now, briefing=event, items=self.items.append(event))
 
     def took(self, arrivals: Sequence[Arrival]) -> Conversation:
         now = self

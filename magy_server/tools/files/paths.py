@@ -98,9 +98,23 @@ def resolve(root: str, path: str) -> Place:
 def resource(root: str, path: str, kind: Effect) -> Resource:
     """`path` must be canonical. What of its name is not UTF-8 becomes U+FFFD: facts are text."""
     said = whole(path)
+    relative = below(root, said)
     return Resource(
-        kind=kind, subject=said, relative=below(root, said), exists=os.path.lexists(path)
-    )
+        kind=kind, subject=said, relative=relative, exists=os.path.lexists(path),
+        repository=_clone(root, relative) if relative and kind == "read" else "",
+    )  # fmt: skip
+
+
+def _clone(root: str, relative: str) -> str:
+    """Returns the repository that somebody has cloned into that of the workspace, around a path:
+    one with a directory `.git`, as submodules and work trees have a file. A folder that is no
+    repository itself may hold the person's own."""
+    parts = [] if relative == "." else relative.split("/")
+    for count in range(len(parts), 0, -1):
+        folder = "/".join(parts[:count])
+        if parts[count - 1] != ".git" and os.path.isdir(os.path.join(root, folder, ".git")):
+            return folder if os.path.lexists(os.path.join(root, ".git")) else ""
+    return ""
 
 
 def judged(root: str, facts: Facts) -> list[Place]:

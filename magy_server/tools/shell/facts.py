@@ -88,6 +88,8 @@ def _look(
 ) -> list[Resource]:  # fmt: skip
     """The commands in their order, then what git runs by itself, then the files they name.
     `through`: the aliases of git that led to this line."""
+    from magy_server.tools.shell.searched_folders import searched  # only commands need it
+
     cwd = _Cwd(begin, begin)
     home = env.get("HOME")
     commands: list[Resource] = []
@@ -96,6 +98,7 @@ def _look(
     bounds = Bounds()
     parts = _parsed(command, home, env)
     makers = [part for part in parts if _may_make(part)]
+    line: list[tuple[Part, str]] = []
     for part in parts:
         others = any(maker is not part for maker in makers)
         words, sure = _expand(part, cwd, bounds, others)
@@ -104,6 +107,7 @@ def _look(
         for found in _files(root, cwd, part, words):
             files[found] = None
         ran_in = cwd.physical
+        line.append((part, ran_in))
         if part.cwd_change is not None:
             moved = _change(cwd, part.cwd_change)
             if moved is None:
@@ -118,6 +122,7 @@ def _look(
         commands.append(part.resource(_place(root, ran_in)))
         if part.argv and not part.opaque and program(part.argv[0]) == "git":
             repositories[cwd.physical] = None
+    files |= dict.fromkeys(searched(root, line))
     commands += [named for place in repositories for named in _named_by_git(root, place, env)]
     if len(files) > FILES:
         note = f"(names {len(files)} files, more than Magy examines)"
