@@ -96,16 +96,17 @@ PROMPT and PREDICATE are as in `magy-child-choose'."
   (truncate-string-to-width (car (split-string (string-trim text) "\n"))
                             magy-child--longest-name nil nil "…"))
 
-(defun magy-child-spawn (project parent agent text blocks &optional then failure)
+(defun magy-child-spawn (project parent agent text blocks worktree &optional then failure)
   "Start a child with AGENT below the session PARENT of PROJECT, for the task TEXT.
-BLOCKS go with it.  THEN is called with the child, or FAILURE with what is
-wrong."
+BLOCKS go with it.  With WORKTREE it works on a git branch of its own.
+THEN is called with the child, or FAILURE with what is wrong."
   (magy-media-note blocks)
   (magy-request project 'magy/child/spawn
-                (list :parentSessionId parent :requestKey (magy--new-id "emacs") :agent agent
-                      :name (magy-child-name-of-task text)
-                      :prompt (vconcat (list (list :type "text" :text (magy--json-text text)))
-                                       blocks))
+                `( :parentSessionId ,parent :requestKey ,(magy--new-id "emacs") :agent ,agent
+                   :name ,(magy-child-name-of-task text)
+                   :prompt ,(vconcat (list (list :type "text" :text (magy--json-text text)))
+                                     blocks)
+                   ,@(and worktree '(:worktree t)))
                 (lambda (result)
                   (let ((child (plist-get result :child)))
                     ;; The server may have said more of it since.
@@ -174,12 +175,14 @@ Those that are meant for it are first."
               (format " (%s)" (magy-child-name-of-task about))))))
 
 ;;;###autoload
-(defun magy-spawn-agent ()
+(defun magy-spawn-agent (&optional worktree)
   "Read a task and start a child agent of this project's session on it.
 An active region is sent along.  The child works beside the session;
 its result comes into the transcript.  In the transcript of a child, or
-in the tree of agents, the new one is a child of that one."
-  (interactive)
+in the tree of agents, the new one is a child of that one.
+With WORKTREE (interactively, a prefix argument) it works in a git
+worktree, on a branch of its own, which is merged when it is done."
+  (interactive "P")
   (let* ((project (magy-current-project))
          (below (magy-child--new-parent))
          (context (magy-context-here project '("selection")))
@@ -192,11 +195,11 @@ in the tree of agents, the new one is a child of that one."
        (let ((parent (or below (magy-project-session project))))
          (magy-child--when-room
           project parent
-          (lambda () (magy-child--choose-agent asked project parent context show))))))))
+          (lambda () (magy-child--choose-agent asked project parent context show worktree))))))))
 
-(defun magy-child--choose-agent (asked project parent context show)
+(defun magy-child--choose-agent (asked project parent context show worktree)
   "Have the person choose an agent to be a child of the session PARENT of PROJECT.
-ASKED is as in `magy-choose'; CONTEXT and SHOW are as in
+ASKED is as in `magy-choose'; CONTEXT, SHOW and WORKTREE are as in
 `magy-child--read', which is next."
   (magy-child--agents
    project
@@ -204,32 +207,41 @@ ASKED is as in `magy-choose'; CONTEXT and SHOW are as in
      (magy-choose asked (format "Child of %s: agent: " (magy-child--called project parent))
                   (mapcar (lambda (agent) (cons (plist-get agent :name) agent)) agents)
                   (lambda (agent)
-                    (magy-child--read project parent (plist-get agent :name) context show))
+                    (magy-child--read project parent (plist-get agent :name) context show
+                                      worktree))
                   :annotate (lambda (agent) (plist-get agent :description))))))
 
-(defun magy-child--read (project parent agent context show)
+(defun magy-child--read (project parent agent context show worktree)
   "Read a task for a child AGENT of the session PARENT of PROJECT, and start it.
-CONTEXT may go with it.  SHOW its transcript if non-nil."
+CONTEXT may go with it.  SHOW its transcript if non-nil.  With WORKTREE it
+works on a git branch of its own."
   (magy-context-compose
-   (format "Task for %s: " agent) context
+   (format "Task for %s%s: " agent (if worktree " (on a branch of its own)" "")) context
    (lambda (text blocks)
-     (magy-child-spawn project parent agent text blocks
+     (magy-child-spawn project parent agent text blocks worktree
                        (when show
                          (lambda (child)
                            (magy-transcript-view (plist-get child :sessionId) project)))))))
 
+(defconst magy-child--spawn
+  (concat "\\`[ \t\n]*@spawn\\_>[ \t]*\\([^ \t\n]*\\)"
+          "\\(?:[ \t]+\\(--worktree\\)\\(?:[ \t\n]\\|\\'\\)\\)?[ \t\n]*")
+  "What stands before the task in a prompt that gives it to an agent.")
+
 (defun magy-child--special (shown text blocks)
   "Start a child of the session that SHOWN shows if TEXT is \"@spawn AGENT TASK\".
-BLOCKS go with it.  Return non-nil if TEXT was that."
-  (when (string-match "\\`[ \t\n]*@spawn\\_>[ \t]*\\([^ \t\n]*\\)[ \t\n]*" text)
-    (let ((agent (match-string 1 text)) (task (substring text (match-end 0))))
+After AGENT may stand \"--worktree\".  BLOCKS go with it.  Return non-nil
+if TEXT was that."
+  (when (string-match magy-child--spawn text)
+    (let ((agent (match-string 1 text)) (worktree (match-string 2 text))
+          (task (substring text (match-end 0))))
       (when (string-blank-p task)
         (user-error "Write @spawn, the agent and the task"))
       (magy-session-ensure
        shown
        (lambda ()
          (magy-child-spawn (magy-session-server shown) (magy-project-session shown)
-                           agent task blocks nil
+                           agent task blocks worktree nil
                            (lambda (problem)
                              (run-hook-with-args 'magy-session-refused-functions shown
                                                  (list (list :type "text" :text text))

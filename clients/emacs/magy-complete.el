@@ -36,9 +36,10 @@
 (defvar-local magy-complete--asked nil
   "The question that is open, a `magy-complete' without items.")
 
-;; After @spawn comes the name of an agent.
+;; After @spawn comes the name of an agent, and perhaps a switch.
 (defconst magy-complete--typed
-  (concat "\\`[[:space:]]*\\(?:/[a-z0-9_-]*\\|@spawn[ \t]+[^[:space:]]*\\)\\'"
+  (concat "\\`[[:space:]]*\\(?:/[a-z0-9_-]*\\|@spawn[ \t]+[^[:space:]]*"
+          "\\(?:[ \t]+-[^[:space:]]*\\)?\\)\\'"
           "\\|\\(?:\\`\\|[^[:alnum:]_.@/\\+-]\\)"
           "@\\(?:\"[^\"\n]*\\|[^[:space:]\"]*\\)\\'")
   "What a prompt ends in where it is completed.")

@@ -1,7 +1,7 @@
 """ACP knows only slash commands: Magy's actions, skills and agents all appear there.
 
-`/NAME` is an action, or a skill, which Magy calls `@NAME`; `/spawn AGENT TASK` gives a task to
-another agent.
+`/NAME` is an action, or a skill, which Magy calls `@NAME`; `/spawn-AGENT TASK` gives a task to
+another agent (`/spawn-AGENT --worktree TASK`: on a git branch of its own).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from magy_server.acp.content import text
 from magy_server.acp.options import Json
 from magy_server.regex import regex
+from magy_server.tools.prompts.openings import SPAWN, spawned
 
 if TYPE_CHECKING:
     from magy_server.acp.workspace import Workspace
@@ -51,8 +52,8 @@ async def offered(home: Workspace, session_id: str) -> list[Json]:
         if item["kind"] == "skill"
     ]
     found += [
-        _command(f"{_SPAWN}{item['label']}", f"Child agent: {item['detail']}", "the task")
-        for item in await _complete(home, session_id, "@spawn ")
+        _command(f"{_SPAWN}{item['label']}", f"Child agent: {item['detail']}", "[--worktree] the task")
+        for item in await _complete(home, session_id, f"{SPAWN} ")
     ]
     return [*found, _COMPACT]
 
@@ -73,11 +74,12 @@ async def meant(home: Workspace, session_id: str, said: Sequence[Json]) -> list[
 async def spawn(home: Workspace, session_id: str, command: Command, said: Sequence[Json]) -> None:
     """Gives an agent the task that follows its name. Raises MagyError."""
     at = next(n for n, block in enumerate(said) if block["type"] == "text")
-    words = [*said[:at], text(command.rest), *said[at + 1 :]]
-    key = str(uuid.uuid4())
+    task = spawned(f"{SPAWN} {command.agent} {command.rest}")
+    assert task is not None
     await home.ask(
-        "child/spawn", parentSessionId=session_id, requestKey=key, agent=command.agent, prompt=words
-    )
+        "child/spawn", parentSessionId=session_id, requestKey=str(uuid.uuid4()), agent=task.agent,
+        prompt=[*said[:at], text(task.text), *said[at + 1 :]], worktree=task.worktree,
+    )  # fmt: skip
 
 
 async def _complete(home: Workspace, session_id: str, before: str) -> list[Json]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.e2e.test_child_tools import until
+from tests.tools.repositories import git
+
 from .harness import AcpClient, client
 
 SCRIPT = """prompt: delegate
@@ -64,6 +67,21 @@ async def test_commands_are_offered_and_carried_out(root: Path, state: Path) -> 
         await one.turn(session, "delegate")
         answer = await one.turn(session, "/compact the beans")
         assert answer["stopReason"] == "end_turn"
+
+
+async def test_a_child_may_work_on_a_branch_of_its_own(root: Path, state: Path) -> None:
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "First")
+    async with client(root, state, SCRIPT) as one:
+        await one.initialize()
+        session = await one.new()
+        (told,) = await one.until(lambda: one.updates("available_commands_update", session))
+        hints = {each["name"]: each["input"]["hint"] for each in told["availableCommands"]}
+        assert hints["spawn-general"] == "[--worktree] the task"
+        await one.turn(session, "/spawn-general --worktree count the beans")
+        await until(lambda: git(root, "log", "--merges", "--format=%h", "main"))
+    assert git(root, "show", "--name-only", "--format=", "main^2").split() == ["beans"]
 
 
 async def test_a_skill_is_called_by_its_name(root: Path, state: Path) -> None:

@@ -138,6 +138,9 @@ async def test_agents_that_take_tasks_after_an_at(root: Path, state: Path) -> No
         assert not offered & {"build ", "plan ", "title "}, "those that take no tasks"
         answer = await complete(one, "@spawn gen")
         assert answer["prefix"] == "gen" and [i["text"] for i in answer["items"]] == ["general "]
+        answer = await complete(one, "@spawn general -")
+        assert answer["prefix"] == "-" and answer["items"][0]["text"] == "--worktree "
+        assert not (await complete(one, "@spawn general do -"))["items"]
         assert await labels(one, "@spawn general @READ") == ["README.md"]
         assert "@spawn" not in await labels(one, "please @")
 

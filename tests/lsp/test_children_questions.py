@@ -200,6 +200,17 @@ async def test_a_plain_client_gives_a_task_in_a_prompt(root: Path, state: Path) 
                 await command(plain, "magy.prompt", text=half)
 
 
+async def test_a_plain_client_gives_a_task_on_a_branch_of_its_own(root: Path, state: Path) -> None:
+    async with person(root, state, SCRIPT, knows_magy=False) as plain:
+        await command(plain, "magy.session.new")
+        for name, about in (
+            ("magy.prompt", {"text": "@spawn general --worktree quick", "messageId": "m1"}),
+            ("magy.child.spawn", {"text": "quick", "worktree": True}),
+        ):
+            with pytest.raises(RpcError, match="No worktree can be made"):
+                await command(plain, name, **about)
+
+
 async def text(client: Any, session_id: str) -> str:
     uri = f"magy:/transcript/{session_id.replace('/', '%2F')}.md"
     found: str = (await client.request("workspace/textDocumentContent", {"uri": uri}))["text"]

@@ -44,7 +44,9 @@ class ActionRun(Prompting):
 
 class PromptRun(Prompting):
     text: Prose = Field(
-        min_length=1, description="`@spawn AGENT TASK` starts a child; the answer names the child"
+        min_length=1,
+        description="`@spawn AGENT TASK` starts a child (`@spawn AGENT --worktree TASK`: on a git "
+        "branch of its own); the answer names the child",
     )
     uri: Uri | None = Field(
         default=None, description="With `range`, these lines of the file are sent along"
@@ -91,6 +93,7 @@ class SpawnRun(Wire):
         default=None, description="With `range`, these lines of the file are sent along"
     )
     range: Range | None = None
+    worktree: bool = Field(default=False, description="It works on a git branch of its own")
 
 
 class Spawned(Wire):

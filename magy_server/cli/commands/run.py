@@ -25,7 +25,7 @@ from magy_server.core.errors import InvalidRequest
 from magy_server.core.ports import StreamInfo
 from magy_server.core.summary import task_id
 from magy_server.core.values import Content, Text
-from magy_server.tools.prompts.openings import spawned
+from magy_server.tools.prompts.openings import Task, spawned
 
 
 def run(options: argparse.Namespace, app: Composition) -> int:
@@ -59,20 +59,21 @@ async def run_turn(
         session_id = await _session(options, service, trust, info, root, cwd)
         interrupts.session = session_id
         task = spawned(content[0].text) if isinstance(content[0], Text) else None
-        child = await _spawn(service, session_id, *task, content[1:]) if task else None
+        child = await _spawn(service, session_id, task, content[1:]) if task else None
         async with Turn(service, interrupts, shown, child or session_id) as turn:
             return await (turn.watch(0, task_id(child)) if child else turn.prompt(content))
 
 
 async def _spawn(
-    service: Service, parent: str, agent: str, task: str, attached: Sequence[Content]
+    service: Service, parent: str, task: Task, attached: Sequence[Content]
 ) -> str:
     """Spawns a child of the session, and returns its id. Raises MagyError."""
     asked = Spawn(
         key=f"t-{secrets.token_hex(6)}",
-        agent=agent,
-        prompt=(Text(text=task), *attached),
+        agent=task.agent,
+        prompt=(Text(text=task.text), *attached),
         by="magy run",
+        worktree=task.worktree,
     )
     return (await service.children.spawn(parent, asked))[0].session
 

@@ -27,7 +27,7 @@ from magy_server.lsp.plain.prompt_sessions import Asking
 from magy_server.lsp.plain.targets import Pointed, Pointing, empty
 from magy_server.lsp.server import Command, Server
 from magy_server.regex import regex
-from magy_server.tools.prompts.openings import spawned
+from magy_server.tools.prompts.openings import Task, spawned
 
 P = TypeVar("P", bound=Wire)
 _MENTION = regex(r"(?<![\w.@/\\+-])@")
@@ -95,20 +95,20 @@ class PlainCommands:
         if not asked.text.strip():
             raise InvalidRequest(f"{names.PROMPT}: `text` is empty: write a prompt.")
         if given := spawned(asked.text):
-            return await self._task(asked, *given)
+            return await self._task(asked, given)
         where = self.asking.where(asked.uri)
         content: list[Content] = [Text(text=asked.text)]
         if asked.uri and asked.range:
             content.extend((await self.pointing.at(asked.uri, asked.range)).content)
         return await self.asking.prompt(asked, where, content)
 
-    async def _task(self, asked: wire.PromptRun, agent: str, task: str) -> wire.Prompted:
+    async def _task(self, asked: wire.PromptRun, task: Task) -> wire.Prompted:
         """`@spawn AGENT TASK`."""
         key = _key("prompt", asked.message_id) if asked.message_id else None
         child = await self._spawn(
             wire.SpawnRun(
-                text=task, agent=agent, session_id=asked.session_id, request_key=key,
-                uri=asked.uri, range=asked.range,
+                text=task.text, agent=task.agent, session_id=asked.session_id, request_key=key,
+                uri=asked.uri, range=asked.range, worktree=task.worktree,
             )
         )  # fmt: skip
         return wire.Prompted(session_id=child.session_id, message_id=task_id(child.session_id))
@@ -147,6 +147,7 @@ class PlainCommands:
             prompt=[TextBlock(type="text", text=asked.text)],
             agent=asked.agent,
             name=asked.name,
+            worktree=asked.worktree,
         )
         spawned = await self.magy.children.spawn(params, lines)
         child = spawned.child.session_id

@@ -101,6 +101,8 @@ def test_the_session_takes_what_is_chosen_for_it(start: Start) -> None:
         nvim.command("Magy spawn general find it")
         hears(nvim, "general begins.")
         nvim.until_seen("result ✓ general")
+        nvim.command("Magy spawn general --worktree find it")  # the project is no repository
+        hears(nvim, "No worktree can be made")
         nvim.command("Magy log")
         assert nvim.lua("return vim.fn.bufname()").endswith("lsp.log")
         nvim.command("quit")

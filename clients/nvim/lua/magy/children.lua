@@ -151,14 +151,16 @@ local function stop(project, child)
 end
 
 --- Has the person choose an agent and write a task for it, below the session of `view`; `along` is a list
---- of further content blocks.
+--- of further content blocks. `--worktree` may stand before the task, or instead of it.
 function M.spawn(view, along, agent, task)
+  local rest, worktree = special.switched(task or "")
   local function with_agent(name)
-    if task and task ~= "" then
+    if rest ~= "" then
       return special.spawn(view, name, task, along)
     end
-    say.ask(("Task of %s: "):format(name), function(text)
-      special.spawn(view, name, text, along)
+    local where = worktree and " (on a branch of its own)" or ""
+    say.ask(("Task of %s%s: "):format(name, where), function(text)
+      special.spawn(view, name, worktree and "--worktree " .. text or text, along)
     end)
   end
   if agent then

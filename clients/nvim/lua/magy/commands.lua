@@ -175,7 +175,7 @@ M.all = {
   },
   children = { words = "show the agents below the session", run = late("children", "open") },
   spawn = {
-    words = "give an agent a task: AGENT TASK; what is left out is asked for",
+    words = "give an agent a task: AGENT [--worktree] TASK; what is left out is asked for",
     run = function(args)
       local agent, task = args.text:match("^(%S+)%s*(.*)$")
       require("magy.children").spawn(view_here(), nil, agent, task)

@@ -1,4 +1,5 @@
---- Prompts that this client carries out itself: `@clear`, `@compact WORDS`, `@spawn AGENT TASK`.
+--- Prompts that this client carries out itself: `@clear`, `@compact WORDS`, `@spawn AGENT TASK`
+--- (`@spawn AGENT --worktree TASK`: on a git branch of its own).
 
 local connection = require("magy.connection")
 local say = require("magy.say")
@@ -29,11 +30,21 @@ function M.done(view, text, blocks)
   return false
 end
 
---- Starts a child of the view's session on a task; `along` are further content blocks.
+--- Returns the task without `--worktree` before it, and whether that stood there.
+function M.switched(task)
+  local rest = (task .. " "):match("^%s*%-%-worktree%s+(.*)$")
+  return rest and vim.trim(rest) or task, rest ~= nil
+end
+
+--- Starts a child of the view's session on a task, which `--worktree` may stand before; `along` are further
+--- content blocks.
 function M.spawn(view, agent, task, along)
+  local worktree
+  task, worktree = M.switched(task)
   session.ensure(view, function()
     local prompt = vim.list_extend({ { type = "text", text = task } }, along or {})
     local params = { parentSessionId = view.session, requestKey = say.id("nvim"), agent = agent, prompt = prompt }
+    params.worktree = worktree or nil
     connection.ask(view.project, "magy/child/spawn", params, function(result)
       say.info("%s begins.", result.child.agent)
     end)
