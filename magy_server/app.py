@@ -60,7 +60,7 @@ from magy_server.team.mailing import Mailing
 from magy_server.team.reputations import Reputations
 from magy_server.team.slots import LimitedSlots
 from magy_server.team.supervision import Supervisor
-from magy_server.team.worktrees import Worktrees
+from magy_server.team.worktrees import Reaper, Worktrees
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.pictures import picture
 from magy_server.tools.files.workspace import WorkspaceFiles
@@ -155,8 +155,8 @@ async def _running(
     supervisor = Supervisor(world, sessions)
     titles = Titles(sessions, world, purse)
     sessions.companions += [partial(report, sessions), reviews.along]
-    reputations = Reputations(world)
-    for listener in (titles, purse, supervisor, reputations):
+    reputations, reaper = Reputations(world), Reaper(worktrees, reviews)
+    for listener in (titles, purse, supervisor, reputations, reaper):
         sessions.news.appended.add(listener)
     team = partial(TeamAccess, world, sessions, children, mailing, reputations)
     features = Features(reviews, checkpoints, purse, supervisor, hooks, worktrees, team)
@@ -166,6 +166,7 @@ async def _running(
         closing.push_async_callback(checkpoints.settle)
         closing.push_async_callback(mailing.close)
         closing.push_async_callback(reputations.close)
+        closing.push_async_callback(reaper.close)
         await closing.enter_async_context(supervisor)
         closing.callback(reviews.close)
         closing.push_async_callback(titles.close)

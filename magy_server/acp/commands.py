@@ -52,7 +52,9 @@ async def offered(home: Workspace, session_id: str) -> list[Json]:
         if item["kind"] == "skill"
     ]
     found += [
-        _command(f"{_SPAWN}{item['label']}", f"Child agent: {item['detail']}", "[--worktree] the task")
+        _command(
+            f"{_SPAWN}{item['label']}", f"Child agent: {item['detail']}", "[--worktree] the task"
+        )
         for item in await _complete(home, session_id, f"{SPAWN} ")
     ]
     return [*found, _COMPACT]

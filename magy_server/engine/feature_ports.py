@@ -136,6 +136,11 @@ class Changes(Protocol):
         """What the model is told of undecided changes when a turn begins; None: it knows."""
         return None
 
+    async def all_decided(self, root: str | None, session: str) -> bool:
+        """Whether a person has decided all that the last turn of this session only proposed, and
+        whatever it proposed before. False if that turn proposed nothing."""
+        return False
+
     async def settle(self, root: str, paths: Sequence[str] = ()) -> None:
         """The end of a turn: keeps what the person changed in files of this workspace root (all of
         them, or `paths`). Errors are only logged."""

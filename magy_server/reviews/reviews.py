@@ -106,8 +106,13 @@ class Reviews:
         known = (item.id for item in state.conversation.items if isinstance(item, Noted))
         return note if note and note.id not in known else None
 
+    async def all_decided(self, root: str | None, session: str) -> bool:
+        """Whether a person has decided all that the last turn of this session proposed, and
+        whatever it proposed before."""
+        return await streams.all_decided(self._store.world.store, root, session)
+
     async def _all_of_session(self, root: str, session: str) -> Sequence[str]:
-        own = [at for at in await self._pending(root) if _of_session(at, session)]
+        own = [at for at in await self._pending(root) if streams.of_session(at, session)]
         told = []
         for at, mark in zip(own, await self._looks.marks(own), strict=True):
             look = self._looks.known(at, mark)
@@ -265,7 +270,3 @@ class Reviews:
         # Another look may be writing this down, or a change waits for a person: git has them.
         left = tuple(hunk for hunk in now.hunks if hunk.id not in ids)
         return replace(now, hunks=left), len(left) == len(now.hunks)
-
-
-def _of_session(at: Standing, session: str) -> bool:
-    return bool(at.event and any(one.session == session for one in at.event.origins))

@@ -10,8 +10,9 @@ from urllib.parse import quote
 from pydantic import ValidationError
 
 from magy_server.core.agents.tree import Stream
+from magy_server.core.agents.tree import stream_of as stream_of_session
 from magy_server.core.errors import StoreError
-from magy_server.core.events import Entry
+from magy_server.core.events import Ended, Entry
 from magy_server.core.ports import Batch, Store, StreamInfo
 from magy_server.core.reviews.review_events import Decision, Reviewed
 from magy_server.core.values import Hash
@@ -76,6 +77,21 @@ async def standings(
         except StoreError as error:
             LOG.warning("%s", error)
     return found
+
+
+async def all_decided(store: Store, root: str | None, session: str) -> bool:
+    """Whether the last turn of this session proposed changes of files below `root`, and a person
+    has decided all that it ever proposed. Raises StoreError."""
+    entries = await store.read(stream_of_session(session))
+    ends = (entry.event for entry in reversed(entries) if isinstance(entry.event, Ended))
+    if (last := next(ends, None)) is None or not last.changes:
+        return False
+    found = await standings(store, prefix_of(PROPOSED, root or ""))
+    return not any(at.pending and of_session(at, session) for at in found)
+
+
+def of_session(at: Standing, session: str) -> bool:
+    return bool(at.event and any(one.session == session for one in at.event.origins))
 
 
 def begun(at: Standing) -> bool:

@@ -3,6 +3,7 @@ stays where it is."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -20,8 +21,9 @@ from magy_server.engine.feature_ports import Landed
 from magy_server.engine.rules import landing_mode
 from magy_server.engine.world import World, put
 from magy_server.tools.files.paths import below
-from magy_server.tools.worktrees import checkouts, ends
+from magy_server.tools.worktrees import checkouts, ends, records
 from magy_server.tools.worktrees.landing import Unmerged
+from magy_server.tools.worktrees.listing import standing
 from magy_server.tools.worktrees.pull_requests import Forge, Request
 from magy_server.tools.worktrees.records import Record
 from magy_server.tools.worktrees.unmerged_files import Wanted, wanted_files
@@ -35,6 +37,20 @@ async def made(state: State, env: Mapping[str, str]) -> None:
     record = _record(state)
     async with writing(record.root, env) as git:
         await checkouts.make(git, record)
+
+
+async def reaped(world: World, state: State, env: Mapping[str, str]) -> None:
+    """Removes the worktree and the branch of a session if the person was proposed all that is in
+    them; for when they have decided it. Raises ToolError."""
+    record = _record(state)
+    async with writing(record.root, env) as git:
+        known = await asyncio.to_thread(records.of, git.common, record.worktree)
+        if known is None or await standing(git, known) != "proposed":
+            return
+        info = await world.store.info(state.stream)
+        found = row(info) if info else None
+        if found is None or found.about["status"] not in LIVE:  # it would work there
+            await checkouts.remove(git, record.worktree, tip=known.proposed)
 
 
 class Landing:
@@ -116,10 +132,13 @@ class Landing:
                 changes.append(change)
         files = "1 file" if len(changes) == 1 else f"{len(changes)} files"
         names = ", ".join(map(os.fsdecode, left))
+        ends = "" if left else " Once all of them are decided, branch and worktree are removed."
         note = _together(
-            f"Its changes of {files} are proposed for review instead." if changes else "",
-            f"Only in the branch: {names}." if left else "",
+            f"Its changes of {files} are proposed for review instead.{ends}" if changes else "",
+            f"Only in the branch, which therefore stays: {names}." if left else "",
         )
+        if changes and not left:
+            await checkouts.proposed(git, self._record.worktree, error.tip)
         return Landed("", note, changes=tuple(changes), blobs=blobs)
 
     async def _proposed(

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -95,16 +100,19 @@ async def test_four_change_one_repository_at_once(project: Path, state: Path) ->
         assert waiting["uri"].endswith("/b.txt")
         about = {"uri": waiting["uri"], "proposed": True, "decision": "accept", "all": True}
         await one.client.request("magy/review/resolve", {**about, "requestKey": "k"})
+        await until(lambda: len(worktrees(project)) == 0)
         other = "trois" if "drei" in landed else "drei"
         assert (project / "b.txt").read_text() == LINES.replace("three", other)
     assert (project / "a.txt").read_text() == "ONE\ntwo\nthree\nfour\nFIVE\n"
     assert persons(project) == before
     merges = git(project, "log", "--merges", "--format=%s%n%P", "main").splitlines()
     assert len(merges) == 6 and all(len(line.split()) == 2 for line in merges[1::2])
-    assert len(worktrees(project)) == 1, "that of the review stays"
-    branches = git(project, "for-each-ref", "--format=%(refname:short)", "refs/heads/magy")
-    assert len(branches.split()) == 1
+    assert not branches(project), "that of the review goes with its last decision"
     assert ".worktrees" not in git(project, "status", "--porcelain", "--untracked-files=all")
+
+
+def branches(root: Path) -> list[str]:
+    return git(root, "for-each-ref", "--format=%(refname:short)", "refs/heads/magy").split()
 
 
 def made(root: Path) -> list[Path]:
@@ -286,7 +294,68 @@ async def test_what_is_only_proposed_is_not_merged(project: Path, state: Path) -
         assert said.count("Its changes of 2 files are proposed for review instead.") == 1
         assert said.count("so nothing was proposed") == 1, "the other's wait already"
         assert [Path(file["path"]).name for file in await reviews(one)] == ["a.txt", "made.txt"]
-    assert (project / "a.txt").read_text() == LINES and not (project / "made.txt").exists()
+        await decide(one, "a.txt", "reject")
+        assert len(worktrees(project)) == 2, "one file of it is not decided yet"
+        await decide(one, "made.txt", "accept")
+        await until(lambda: len(worktrees(project)) == 1)
+    assert len(branches(project)) == 1, "nobody could review the other's work"
+    assert (project / "a.txt").read_text() == LINES
+    assert (project / "made.txt").read_text() == "made\n"
+
+
+async def decide(one: Person, name: str, decision: str) -> None:
+    about = {"uri": (one.root / name).as_uri(), "proposed": True, "decision": decision, "all": True}
+    await one.client.request("magy/review/resolve", {**about, "requestKey": name})
+
+
+@pytest.mark.req("G045")
+async def test_what_a_review_could_not_show_stays(project: Path, state: Path) -> None:
+    """A link is no text: it is only in the branch."""
+    (project / "a.txt").write_text(LINES.replace("one", "mine"))
+    work = script(
+        "prompt: do it\n" + call("bash", command="ln -s b.txt link && sed -i s/one/ONE/ a.txt"),
+        "---\ntext: Did it.\n",
+    )
+    agent(state)
+    async with person(project, state, delegating(work)) as one:
+        await bypass(one)
+        await one.turn("start")
+        assert "Only in the branch, which therefore stays: link." in one.said(), one.said()
+        await decide(one, "a.txt", "accept")
+    assert (project / "a.txt").read_text() == LINES.replace("one", "ONE")
+    assert len(branches(project)) == len(worktrees(project)) == 1
+
+
+@pytest.mark.req("G045")
+async def test_what_nobody_removed_after_the_last_decision_is_pruned(
+    project: Path, state: Path
+) -> None:
+    """The process dies when the person has decided, and before the worktree is gone."""
+    (project / "a.txt").write_text(LINES.replace("one", "mine"))
+    agent(state)
+    work = script("prompt: do it\n" + call("read_file", path="a.txt"),
+                  "---\n" + edit("a.txt", "one", "ONE"), "---\ntext: Did it.\n")  # fmt: skip
+    async with person(project, state, delegating(work)) as one:
+        await bypass(one)
+        await one.turn("start")
+        assert pruned(project, state)["removed"] == [], "nothing is decided"
+        with (project / ".git" / "magy" / "lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            await decide(one, "a.txt", "reject")
+            one.client.process.kill()
+            await one.client.process.wait()
+    assert len(branches(project)) == 1
+    assert len(pruned(project, state)["removed"]) == 1
+    assert not branches(project) and not worktrees(project)
+
+
+def pruned(root: Path, state: Path) -> dict[str, list[str]]:
+    own = {"MAGY_STATE_DIR": str(state), "MAGY_CONFIG_DIR": str(state)}
+    words = [sys.executable, "-m", "magy_server", "worktrees", "prune", "--json"]
+    ran = subprocess.run(words, cwd=root, env=os.environ | own, capture_output=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    found: dict[str, list[str]] = json.loads(ran.stdout)
+    return found
 
 
 @pytest.mark.req("A053")

@@ -64,9 +64,7 @@ async def run_turn(
             return await (turn.watch(0, task_id(child)) if child else turn.prompt(content))
 
 
-async def _spawn(
-    service: Service, parent: str, task: Task, attached: Sequence[Content]
-) -> str:
+async def _spawn(service: Service, parent: str, task: Task, attached: Sequence[Content]) -> str:
     """Spawns a child of the session, and returns its id. Raises MagyError."""
     asked = Spawn(
         key=f"t-{secrets.token_hex(6)}",

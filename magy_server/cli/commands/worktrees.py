@@ -17,6 +17,7 @@ from magy_server.core.errors import InvalidRequest
 from magy_server.core.ports import Store
 from magy_server.core.summary import row
 from magy_server.core.text.sanitizing import one_line
+from magy_server.reviews.streams import all_decided
 from magy_server.tools.git.repository import Repository
 from magy_server.tools.shell.processes import Processes
 from magy_server.tools.worktrees.listing import HARMLESS, Left, left, named, removed
@@ -24,6 +25,7 @@ from magy_server.tools.worktrees.writing import Looking, writing
 
 MEANS = {
     "merged": "nothing in it that is not in the base branch",
+    "proposed": "what is not merged was proposed to you for review",
     "unmerged": "not merged",
     "changed": "has changes that are not committed",
     "unfinished": "was never complete",
@@ -57,7 +59,7 @@ async def prune(options: argparse.Namespace, app: Composition) -> int:
     stay: dict[str, str] = {}
     async with app.store() as store, writing(root, env) as git:
         for one in named(await left(git), options.names):
-            if why := _stays(one, await _state(store, one), force=options.force):
+            if why := await _stays(store, one, force=options.force):
                 stay[one.record.name] = why
                 continue
             if not options.dry_run:
@@ -84,11 +86,14 @@ async def _state(store: Store, one: Left) -> str:
     return str(found.about["status"]) if found else NOBODY
 
 
-def _stays(one: Left, state: str, *, force: bool) -> str:
+async def _stays(store: Store, one: Left, *, force: bool) -> str:
     """Why it is not removed; "": it is."""
+    state, made = await _state(store, one), one.record
     if state in LIVE:
         return f"its agent is {state}; cancel that first"
     if one.standing in HARMLESS or force:
+        return ""
+    if one.standing == "proposed" and await all_decided(store, made.root, made.session):
         return ""
     return MEANS[one.standing]
 

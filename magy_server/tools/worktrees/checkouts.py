@@ -125,7 +125,7 @@ async def _keep(git: Writing, record: Record) -> None:
     try:
         await asyncio.to_thread(records.keep, git.common, record)
     except OSError as error:
-        raise ToolError(f"No worktree was made: {error.strerror} ({git.common}).") from None
+        raise ToolError(f"{git.common} cannot be written: {error.strerror}.") from None
 
 
 async def _hide(git: Writing, record: Record) -> None:
@@ -150,6 +150,12 @@ def _ignore(directory: str) -> None:
         )
     with open(os.path.join(directory, ".gitignore"), "x", encoding="utf-8") as file:
         file.write(HIDES)
+
+
+async def proposed(git: Writing, tree: Worktree, tip: str) -> None:
+    """Notes that the person was proposed all of the commit `tip`. Raises ToolError."""
+    if known := await asyncio.to_thread(records.of, git.common, tree):
+        await _keep(git, known.model_copy(update={"proposed": tip}))
 
 
 # --- removing -------------------------------------------------------------------------------------

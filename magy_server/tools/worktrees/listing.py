@@ -16,9 +16,9 @@ from magy_server.tools.worktrees.landing import dirty
 from magy_server.tools.worktrees.records import Record
 from magy_server.tools.worktrees.writing import Looking, Writing
 
-Standing = Literal["merged", "unmerged", "changed", "unfinished", "unknown"]
-"""All of it is in the base branch; commits of its are not; files are not committed; it was never
-complete, so that no agent has worked in it; git cannot say."""
+Standing = Literal["merged", "proposed", "unmerged", "changed", "unfinished", "unknown"]
+"""All of it is in the base branch; what is not was proposed to the person; commits of its are not;
+files are not committed; it was never complete, so no agent has worked in it; git cannot say."""
 HARMLESS: tuple[Standing, ...] = ("merged", "unfinished")
 
 
@@ -38,7 +38,7 @@ async def left(git: Looking) -> list[Left]:
     for record in await asyncio.to_thread(records.all_of, git.common):
         size = await asyncio.to_thread(_size, record.worktree.path)
         try:
-            found.append(Left(record, await _standing(git, record), size))
+            found.append(Left(record, await standing(git, record), size))
         except ToolError as error:
             found.append(Left(record, "unknown", size, error.message))
     return found
@@ -51,7 +51,8 @@ async def removed(git: Writing, one: Left) -> None:
     await checkouts.remove(git, tree, tip=await git.tip(tree.branch))
 
 
-async def _standing(git: Looking, record: Record) -> Standing:
+async def standing(git: Looking, record: Record) -> Standing:
+    """Raises ToolError where git cannot say."""
     tree = record.worktree
     if not record.made:
         return "unfinished"
@@ -66,7 +67,7 @@ async def _standing(git: Looking, record: Record) -> Standing:
     base = await git.tip(tree.base)
     for commit in filter(None, commits):
         if not base or not await git.holds(base, commit):
-            return "unmerged"
+            return "proposed" if {*commits} == {record.proposed} else "unmerged"
     return "merged"
 
 

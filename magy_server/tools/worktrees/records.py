@@ -22,13 +22,15 @@ FOLDER = "magy"
 
 class Record(Value):
     """`root`: the workspace root of the session that it is for. `place`: the same directory in the
-    worktree. `made`: it is complete; until then no agent has worked in it."""
+    worktree. `made`: it is complete; until then no agent has worked in it. `proposed`: the commit
+    of which all was proposed to the person; once they have decided it, nothing of it is missed."""
 
     session: str
     root: str
     place: str
     worktree: Worktree
     made: bool = False
+    proposed: str = ""
 
     @property
     def name(self) -> str:
