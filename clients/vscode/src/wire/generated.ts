@@ -1429,7 +1429,7 @@ export interface PromptRun {
   messageId?: string | null;
   /** What the prompt does to a running turn */
   delivery?: "steer" | "queue" | "interrupt";
-  /** `@spawn AGENT TASK` starts a child; the answer names the child */
+  /** `@spawn AGENT TASK` starts a child (`@spawn AGENT --worktree TASK`: on a git branch of its own); the answer names the child */
   text: string;
   /** With `range`, these lines of the file are sent along */
   uri?: string | null;
@@ -1826,6 +1826,8 @@ export interface SpawnRun {
   /** With `range`, these lines of the file are sent along */
   uri?: string | null;
   range?: Range | null;
+  /** It works on a git branch of its own */
+  worktree?: boolean;
 }
 
 export interface Spawned {
