@@ -223,16 +223,12 @@ works on a git branch of its own."
                          (lambda (child)
                            (magy-transcript-view (plist-get child :sessionId) project)))))))
 
-(defconst magy-child--spawn
-  (concat "\\`[ \t\n]*@spawn\\_>[ \t]*\\([^ \t\n]*\\)"
-          "\\(?:[ \t]+\\(--worktree\\)\\(?:[ \t\n]\\|\\'\\)\\)?[ \t\n]*")
-  "What stands before the task in a prompt that gives it to an agent.")
-
 (defun magy-child--special (shown text blocks)
   "Start a child of the session that SHOWN shows if TEXT is \"@spawn AGENT TASK\".
-After AGENT may stand \"--worktree\".  BLOCKS go with it.  Return non-nil
-if TEXT was that."
-  (when (string-match magy-child--spawn text)
+\"--worktree\" may follow AGENT; BLOCKS go along.  Return non-nil if it was that."
+  (when (string-match (concat "\\`[ \t\n]*@spawn\\_>[ \t]*\\([^ \t\n]*\\)"
+                              "\\(?:[ \t]+\\(--worktree\\)\\(?:[ \t\n]\\|\\'\\)\\)?[ \t\n]*")
+                      text)
     (let ((agent (match-string 1 text)) (worktree (match-string 2 text))
           (task (substring text (match-end 0))))
       (when (string-blank-p task)
