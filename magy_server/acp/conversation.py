@@ -96,7 +96,7 @@ class Conversation:
             case "plan_update":
                 return [_plan(update["plan"]["entries"])]
             case "notice":
-                return self._notice(update["severity"], update["title"], update["description"])
+                return self.noticed(update["severity"], update["title"], update["description"])
             case "session_info_update" if update["title"]:
                 shown = {key: update[key] for key in ("title", "updatedAt")}
                 return [{"sessionUpdate": "session_info_update", **shown}]
@@ -109,7 +109,7 @@ class Conversation:
             case "_magy_mail" if "content" in update:
                 about = f"{update['mail']['agent']} reports"
                 words = "".join(part.get("text", "") for part in update["content"])
-                return self._notice("info", about, words)
+                return self.noticed("info", about, words)
             case "state_update":
                 return self._state(update)
         return []
@@ -139,7 +139,7 @@ class Conversation:
     def _name(self, id: str) -> str:
         return f"{id}.{self._again[id]}" if id in self._again else id
 
-    def _notice(self, severity: str, title: str, description: str) -> list[Json]:
+    def noticed(self, severity: str, title: str, description: str) -> list[Json]:
         """Clients that show none are told what they should know as a thought."""
         if self._notices:
             more = {"description": description} if description else {}
@@ -222,7 +222,7 @@ class Conversation:
         self._used.clear()
         found: list[Json] = []
         if said and stop != "error":
-            found = self._notice("warning", "The turn ended", said)
+            found = self.noticed("warning", "The turn ended", said)
         result = {"stopReason": stop if stop in STOPS else "max_turn_requests"}
         for message in ended:
             if stop == "error":

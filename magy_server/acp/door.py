@@ -159,7 +159,7 @@ class Door:
                 inside = root is not None and below(root, path) is not None
                 return made.asker(tree.root(AT_WORK.get())) if inside else None
 
-            editor = AskedEditor(self._connection, owner, writes=self._writes)
+            editor = AskedEditor(self._connection, owner, made.hangs, writes=self._writes)
         given = self._magy.get("settings")
         settings = dict(given) if isinstance(given, dict) else {}
         if servers:

@@ -3,7 +3,9 @@
 Such a client does not say what is open, so that it is asked for each file: what it answers holds in
 the task that asked, and no longer. Whether an edit has arrived says only the text that it gives
 afterwards. A file is what is on disk without `fs/*`, and where the client says that it has no such
-file. Any other error may hide what nobody has saved: then the file is left alone.
+file. Any other error may hide what nobody has saved: then the file is left alone, and who reads it
+is told. A client that lets a request time out is not asked again for a while: nobody should wait
+for it once a file.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from magy_server.acp import v1
@@ -24,21 +27,24 @@ from magy_server.core.errors import (
     EditRefused,
     EditUnverified,
     InvalidRequest,
-    ToolError,
+    Unseen,
 )
 from magy_server.core.no_editor import NoEditor
 from magy_server.core.ports import Buffer
 from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.text import plain
-from magy_server.jsonrpc.peer import ClientError, Peer
+from magy_server.jsonrpc.peer import ClientError, NotAnswered, Peer
 from magy_server.tools.files.encodings import text_of
 
 READ, WRITE = "fs/read_text_file", "fs/write_text_file"
 LOST = "\ufffd"
 """Stands for what was not text to the editor that read it."""
-ANSWER = 30.0
-"""Seconds in which a client reads or writes a file."""
+READS, WRITES = 10.0, 30.0
+"""Seconds in which a client reads and writes a file; writing may run a formatter."""
+QUIET, AGAIN = 60.0, 2.0
+"""Seconds in which a client is not asked that let a request time out, and in which it then has to
+answer."""
 HAS_NONE = frozenset((METHOD_NOT_FOUND, RESOURCE_NOT_FOUND))
 """The errors with which a client says that it does not have a file."""
 Owner = Callable[[str], str | None]
@@ -48,11 +54,16 @@ the client's. Raises EditorError: the client does not have the session that work
 
 class AskedEditor(NoEditor):
     """`writes`: the client can be asked to write. One that cannot keeps its unsaved text: edits of
-    such a file are refused."""
+    such a file are refused. `hangs`: (session, sentence), when the client stops answering."""
 
-    def __init__(self, peer: Peer, owner: Owner, *, writes: bool) -> None:
+    def __init__(
+        self, peer: Peer, owner: Owner, hangs: Callable[[str, str], None], *, writes: bool
+    ) -> None:
         self._peer = peer
         self._owner = owner
+        self._hangs = hangs
+        self._quiet: float | None = None
+        """Until when (of the loop's clock) a client that does not answer is not asked."""
         self._writes = writes
         self._seen: WeakKeyDictionary[asyncio.Task[object], dict[str, Buffer]] = WeakKeyDictionary()
 
@@ -67,7 +78,7 @@ class AskedEditor(NoEditor):
         try:
             now = await self._text(path)
         except EditorError as error:
-            raise ToolError(f"{error.message} {path} may have unsaved changes there.") from error
+            raise Unseen(f"{error.message} {path} may have unsaved changes there.") from error
         if now is not None:
             known[path] = Buffer(path, uri_of(path), 0, now)
 
@@ -122,7 +133,7 @@ class AskedEditor(NoEditor):
         if on_disk is None:
             return None
         try:
-            answer = await self._peer.request(READ, params, ANSWER)
+            answer = await self._asked(READ, params, READS)
             content = read(v1.ReadTextFileResponse, answer if answer else {}, READ).content
         except ClientError as error:
             if missing or error.code in HAS_NONE:
@@ -149,13 +160,33 @@ class AskedEditor(NoEditor):
                 "user to save it."
             )
         try:
-            await self._peer.request(WRITE, {**params, "content": content}, ANSWER)
+            await self._asked(WRITE, {**params, "content": content}, WRITES)
         except ClientError as error:
             raise EditRefused(f"The editor refused the edit to {path}: {error.message}") from error
         except EditorError as error:
             raise EditUnverified(
                 f"{error.message} It is unknown whether {path} was edited; read it again."
             ) from error
+
+    async def _asked(self, method: str, params: Json, patience: float) -> Any:
+        """Raises ClientError or NotAnswered."""
+        now = asyncio.get_running_loop().time
+        if self._quiet is not None and now() < self._quiet:
+            raise NotAnswered("The editor has stopped answering what Magy asks it for files.")
+        again = self._quiet is not None
+        try:
+            answer = await self._peer.request(method, params, AGAIN if again else patience)
+        except ClientError:
+            self._quiet = None
+            raise
+        except NotAnswered as error:
+            if error.reason == "timeout":
+                self._quiet = now() + QUIET
+                if not again:
+                    self._hangs(params["sessionId"], error.message)
+            raise
+        self._quiet = None
+        return answer
 
     def _named(self, path: str) -> Json | None:
         session = self._owner(path)

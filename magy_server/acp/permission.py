@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Literal
 
 from magy_server.acp.content import locations, of_call
 from magy_server.acp.options import Json
@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 
 Asking = Callable[[str, "wire.Interaction"], Json]
 """(workspace root, question) -> the parameters of the request."""
+ONCE, PROJECT, SESSION, REFUSE = "allow_once", "allow", "allow_always", "reject_once"
+"""The ids of what can be chosen. Some editors do not go by the kind: avante takes every other id
+for a refusal, and where two are of one kind, CodeCompanion and avante give the last, which here is
+the narrower one."""
+SCOPES: Mapping[str, Literal["once", "session", "project"]] = {
+    ONCE: "once", PROJECT: "project", SESSION: "session", REFUSE: "once",
+}  # fmt: skip
+"""By option, how long an answer holds."""
 
 
 def asking(root: str, question: wire.Interaction) -> Json:
@@ -51,12 +59,12 @@ def call_of(question: wire.Interaction) -> Json:
 
 def _choices(question: wire.Interaction) -> list[Json]:
     name = "Agree" if question.form else "Allow once"
-    found = [{"optionId": "once", "name": name, "kind": "allow_once"}]
+    found = [{"optionId": ONCE, "name": name, "kind": "allow_once"}]
     if covers := ", ".join(question.covers):
         found += [
-            {"optionId": "session", "name": f"Allow {covers} in this session",
+            {"optionId": PROJECT, "name": f"Allow {covers} in this project",
              "kind": "allow_always"},
-            {"optionId": "project", "name": f"Allow {covers} in this project",
+            {"optionId": SESSION, "name": f"Allow {covers} in this session",
              "kind": "allow_always"},
         ]  # fmt: skip
-    return [*found, {"optionId": "refuse", "name": "Refuse", "kind": "reject_once"}]
+    return [*found, {"optionId": REFUSE, "name": "Refuse", "kind": "reject_once"}]

@@ -14,6 +14,7 @@ from typing import Any
 
 from magy_server.acp import elicitation, v1
 from magy_server.acp.options import Json
+from magy_server.acp.permission import ONCE, REFUSE, SCOPES
 from magy_server.acp.shapes import read
 from magy_server.api.children.present import looked_up
 from magy_server.api.service import Service
@@ -34,8 +35,6 @@ NO_FORMS = "An MCP server asks the person to fill in a form, and this editor can
 DISMISSED = "The question was dismissed in the editor."
 TRIES = 3
 """How often a form is asked to be filled in."""
-SCOPES = {"once": "once", "session": "session", "project": "project", "refuse": "once"}
-"""By option, how long an answer holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +127,9 @@ class Questions:
         except NotAnswered:
             return  # it stays open
         except ClientError as error:
-            said = Said("refuse", f"Nobody could be asked. {error.message}")
+            said = Said(REFUSE, f"Nobody could be asked. {error.message}")
         except InvalidRequest as error:
-            said = Said("refuse", f"The editor's answer cannot be understood. {error.message}")
+            said = Said(REFUSE, f"The editor's answer cannot be understood. {error.message}")
         finally:
             if self._asking.get(id) is asyncio.current_task():  # else it is asked anew by now
                 del self._asking[id]
@@ -143,7 +142,7 @@ class Questions:
                 self._begin(id, self._ask(question, error.message, tries - 1))
             else:
                 fault = f"The form is not filled in. {error.message}"
-                await self._answer(question, Said("refuse", fault))
+                await self._answer(question, Said(REFUSE, fault))
 
     async def _asked(self, question: wire.Interaction) -> Said:
         """What the client chose. Without a usable answer nobody would know that the turn waits:
@@ -151,36 +150,35 @@ class Questions:
         given = await self._peer.request(METHOD, self._parameters(question))
         outcome = read(v1.RequestPermissionResponse, given if given else {}, METHOD).outcome
         if not isinstance(outcome, v1.SelectedPermissionOutcome):
-            return Said("refuse", DISMISSED)
+            return Said(REFUSE, DISMISSED)
         if outcome.option_id not in SCOPES:
             known = ", ".join(SCOPES)
             fault = f"The editor chose {outcome.option_id!r}, which is none of {known}."
-            return Said("refuse", fault)
+            return Said(REFUSE, fault)
         return Said(outcome.option_id)
 
     async def _filled_in(self, question: wire.Interaction, form: Form, wrong: str) -> Said:
         """As `_asked`."""
         if not self._forms:
-            return Said("refuse", NO_FORMS)
+            return Said(REFUSE, NO_FORMS)
         asked = elicitation.asking(question, form, wrong)
         given = await self._peer.request(elicitation.METHOD, asked)
         action, content = elicitation.answer_of(given)
         if action == "accept":
-            return Said("once", content=content)
-        return Said("refuse", DISMISSED if action == "cancel" else "")
+            return Said(ONCE, content=content)
+        return Said(REFUSE, DISMISSED if action == "cancel" else "")
 
     async def _answer(self, question: wire.Interaction, said: Said) -> None:
         """Raises InvalidRequest: the form is not filled in as it must be."""
         assert self._service is not None
         if said.fault:
             LOG.warning("Question %s is answered with no: %s", question.interaction_id, said.fault)
-        scope: Any = SCOPES[said.option]
         await self._service.answer(
             question.session_id,
             question.interaction_id,
-            allow=said.option != "refuse",
+            allow=said.option != REFUSE,
             reason=said.fault,
-            scope=scope,
+            scope=SCOPES[said.option],
             by=self._client,
             content=said.content,
         )

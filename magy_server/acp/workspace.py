@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from magy_server.api.doctor import Examine
 
 LOG = logging.getLogger(__name__)
+HANGS = (
+    "For a minute Magy does not ask it: files are read from disk, where unsaved text is not seen, "
+    "and are not changed."
+)
 
 
 class _Translated:
@@ -190,6 +194,13 @@ class Workspace:
 
     def tell(self, session_id: str, update: Json) -> None:
         self._peer.notify("session/update", {"sessionId": session_id, "update": update})
+
+    def hangs(self, session_id: str, said: str) -> None:
+        """The client does not give or take files: its person is told."""
+        LOG.warning("%s %s", said, HANGS)
+        if talk := self.conversations.get(session_id):
+            for update in talk.noticed("warning", "The editor hangs", f"{said} {HANGS}"):
+                self.tell(session_id, update)
 
     # --- what Magy says -------------------------------------------------------------------------
 

@@ -15,7 +15,8 @@ MagyError
 ├── OverBudget           a model request might take more than is left to its run
 ├── ToolError            a tool's answer to the model: why it did not do it
 │   ├── ProposedElsewhere  another session proposes for the same file
-│   └── Undecodable      the bytes of a file are no text
+│   ├── Undecodable      the bytes of a file are no text
+│   └── Unseen           the editor does not say what it shows of a file
 └── EditorError          the editor could not or would not apply an edit
     ├── EditRefused      it said no; nothing changed
     └── EditUnverified   it said yes, but what it then sent is not what was asked
@@ -134,6 +135,11 @@ class ToolError(MagyError):
     itself from it."""
 
     reason = "tool"
+
+
+class Unseen(ToolError):
+    """The editor does not say what it shows of a file: what is on disk may lack what nobody has
+    saved. It may be read, and is not to be changed."""
 
 
 class Undecodable(ToolError):

@@ -379,7 +379,7 @@ class Editor(Protocol):
         `buffer` is what it said when it was last asked, in the same task (`look`)."""
 
     async def look(self, path: str) -> None:
-        """Asks for the text of a file, where the editor tells nothing by itself. Raises ToolError:
+        """Asks for the text of a file, where the editor tells nothing by itself. Raises Unseen:
         it does not answer, so that nobody knows what it shows."""
 
     def buffer(self, path: str) -> Buffer | None:

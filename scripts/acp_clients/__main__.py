@@ -49,7 +49,7 @@ def main() -> int:
         (state / "model.script").write_text(SCRIPT)
         (state / "magy.toml").write_text('titles = false\n\n[permission]\nedit = "ask"\n')
         guide = Path(folder, "guide")
-        guide.write_text(_snippet("lua"))
+        guide.write_text(open("/tmp/clients/guide.lua").read() if chosen.client=="avante" else _snippet("lua"))
         about = {
             "HOME": folder, "MAGY_STATE_DIR": str(state), "MAGY_CONFIG_DIR": str(state),
             "MAGY_SCRIPT": str(state / "model.script"), "FILE": str(file), "GUIDE": str(guide),
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m scripts.acp_clients", description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    parser.add_argument("client", choices=("codecompanion", "acp-el", "sdk"))
+    parser.add_argument("client", choices=("codecompanion", "avante", "acp-el", "sdk"))
     parser.add_argument("directories", nargs="+")
     return parser
 
@@ -75,6 +75,8 @@ def _parser() -> argparse.ArgumentParser:
 def _command(client: str, directories: list[str]) -> list[str]:
     if client == "codecompanion":
         return ["nvim", "--headless", "--clean", "-l", str(HERE / "codecompanion.lua")]
+    if client == "avante":
+        return ["nvim", "--headless", "--clean", "-l", str(HERE / "avante.lua")]
     if client == "acp-el":
         return ["emacs", "-Q", "--batch", "-L", directories[0], "-l", str(HERE / "acp_el.el")]
     return [directories[0], str(HERE / "sdk.py")]

@@ -36,7 +36,7 @@ class AcpClient:
         self.received: list[dict[str, Any]] = []
         self.stderr = bytearray()
         self.files: dict[str, str] = {}
-        self.permission: Callable[[dict[str, Any]], str | None] = lambda params: "once"
+        self.permission: Callable[[dict[str, Any]], str | None] = lambda params: "allow_once"
         self.handlers: dict[str, Callable[[dict[str, Any]], Any]] = {
             "session/request_permission": self._permit,
             "fs/read_text_file": self._read_file,

@@ -133,7 +133,7 @@ async def test_an_answer_twice_and_late_changes_nothing(root: Path, state: Path)
         session = await one.new()
         prompt = one.ask(session, "be polite")
         (asked,) = await one.until(lambda: one.asked("session/request_permission"))
-        for option in ("refuse", "once", "refuse"):
+        for option in ("reject_once", "allow_once", "reject_once"):
             outcome = {"outcome": "selected", "optionId": option}
             one.send({"id": asked["id"], "result": {"outcome": outcome}})
         assert (await prompt)["stopReason"] == "end_turn"

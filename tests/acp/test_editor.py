@@ -89,7 +89,7 @@ async def test_what_the_person_typed_meanwhile_stays(root: Path, state: Path) ->
 
         def types(params: dict[str, Any]) -> str:
             one.files[path] = "# typed\n" + one.files[path]
-            return "once"
+            return "allow_once"
 
         one.permission = types
         await one.initialize(**FS)

@@ -108,7 +108,7 @@ async def test_a_client_that_comes_back_is_asked_again(
         assert withdrawn["params"] == {"requestId": first["id"]}
         again = one.asked("session/request_permission")[1]
         assert again["params"] == first["params"]
-        outcome = {"outcome": "selected", "optionId": "once"}
+        outcome = {"outcome": "selected", "optionId": "allow_once"}
         one.send({"id": again["id"], "result": {"outcome": outcome}})
         async with asyncio.timeout(PATIENCE):
             assert (await prompt)["stopReason"] == "end_turn"

@@ -64,7 +64,7 @@ async def test_what_the_person_refuses_is_not_done(root: Path, state: Path) -> N
     async with client(root, state, EDIT) as one:
         await one.initialize()
         session = await one.new()
-        one.permission = lambda params: "refuse"
+        one.permission = lambda params: "reject_once"
         await one.turn(session, "be polite")
         assert statuses(one) == ["pending", "failed"]
         assert "hello" in (root / "app.py").read_text()
@@ -77,7 +77,7 @@ async def test_an_answer_may_hold_for_the_session(root: Path, state: Path) -> No
     async with client(root, state, again) as one:
         await one.initialize()
         session = await one.new()
-        one.permission = lambda params: "session"
+        one.permission = lambda params: "allow_always"
         await one.turn(session, "be polite")
         await one.turn(session, "again")
         assert len(one.asked("session/request_permission")) == 1

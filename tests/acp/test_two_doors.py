@@ -86,7 +86,7 @@ async def test_a_session_in_emacs_and_in_another_editor(root: Path, state: Path)
             await asyncio.to_thread(_asked_from_emacs, other)
             await one.until(lambda: len(one.asked("session/request_permission")) == 2)
             second = one.asked("session/request_permission")[1]
-            chosen = {"outcome": {"outcome": "selected", "optionId": "once"}}
+            chosen = {"outcome": {"outcome": "selected", "optionId": "allow_once"}}
             one.send({"id": second["id"], "result": chosen})
             await asyncio.to_thread(_over, other)
             await one.until(lambda: one.said(session).endswith("As before."))

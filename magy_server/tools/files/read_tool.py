@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from magy_server.core.errors import InvalidRequest, ToolError
+from magy_server.core.errors import InvalidRequest, ToolError, Unseen
+from magy_server.core.ports import Editor
 from magy_server.core.tool import FactContext, Gathered, Result, ToolContext
 from magy_server.core.values import Effect, Facts, Seen, digest
 from magy_server.edits.text import plain
@@ -47,7 +48,7 @@ async def read_file(
     unsaved changes. Long lines are cut, and long files end with a note on how to read on. A picture
     (PNG, JPEG, GIF, WebP) is shown to you."""
     (place,) = judged(ctx.root, ctx.facts)
-    await ctx.editor.look(place.path)
+    unseen = await _unseen(ctx.editor, place)
     buffer = ctx.editor.buffer(place.path)
     whole = await _whole(ctx, place)
     live = whole.raw if whole else buffer.text if buffer else None
@@ -57,13 +58,25 @@ async def read_file(
     pieces = None if live is None else [plain(live)]
     page = await asyncio.to_thread(lambda: Page(pieces or disk.stream(place), offset, limit))
     page.check(place.name)
-    text = (page.text or f"({place.name} is empty)") + await _note(ctx, place, whole) + page.note
+    note = f"\n[this is the file on disk. {unseen}]" if unseen else ""
+    note += await _note(ctx, place, whole) + page.note
+    text = (page.text or f"({place.name} is empty)") + note
     count = f"{place.name}: {len(page.lines)} of {page.total} lines"
+    count += f" on disk. {unseen}" if unseen else ""
     held = whole.holds if whole else None
     if held is None or len(held) > KEPT:
         return Result(text, count)
     seen = Seen(path=place.path, hash=digest(held))
     return Result(text, count, seen=(seen,), blobs={seen.hash: held})
+
+
+async def _unseen(editor: Editor, place: Place) -> str:
+    """Returns why it is not known what the editor shows; nothing if it is."""
+    try:
+        await editor.look(place.path)
+    except Unseen as error:
+        return error.message
+    return ""
 
 
 async def _whole(ctx: ToolContext, place: Place) -> Base | None:

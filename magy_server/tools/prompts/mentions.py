@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 from magy_server.core import permit
 from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.agents.claude_files import ARGUMENTS
-from magy_server.core.errors import InvalidRequest, ToolError
+from magy_server.core.errors import InvalidRequest, ToolError, Unseen
 from magy_server.core.no_editor import NO_EDITOR
 from magy_server.core.permit import Ruleset
 from magy_server.core.ports import Editor
@@ -93,11 +93,15 @@ async def expand(
             may_read = partial(_may_read, rules)
             found += await definitions(root, part.text, editor, may_read)
     paths = {m.place.path for part in parts for m in part if isinstance(m, Mention) and m.lines}
+    unseen = set()
     for path in paths:
-        await editor.look(path)
+        try:
+            await editor.look(path)
+        except Unseen:
+            unseen.add(path)
     buffers = {path: editor.buffer(path) for path in paths}
     live = {path: plain(buffer.text) for path, buffer in buffers.items() if buffer}
-    return await asyncio.to_thread(_joined, content, parts, _Maker(live, rules))
+    return await asyncio.to_thread(_joined, content, parts, _Maker(live, unseen, rules))
 
 
 Parts = Sequence[list[Mention | Content]]
@@ -247,10 +251,14 @@ def _beginnings(word: str) -> Iterator[str]:
 
 
 class _Maker:
-    """`live`: the texts of open buffers, by canonical path."""
+    """`live`: the texts of open buffers, by canonical path; `unseen`: files of which nobody knows
+    what the editor shows."""
 
-    def __init__(self, live: Mapping[str, str], rules: Sequence[Ruleset]) -> None:
+    def __init__(
+        self, live: Mapping[str, str], unseen: Collection[str], rules: Sequence[Ruleset]
+    ) -> None:
         self._live = live
+        self._unseen = unseen
         self._rules = rules
         self.blobs: dict[Hash, bytes] = {}
         self._given = 0
@@ -262,6 +270,8 @@ class _Maker:
         if not _may_read(self._rules, place):
             return link  # nobody can be asked here; read_file asks
         try:
+            if lines and place.path in self._unseen:
+                return link  # read_file says what is not known
             if lines:
                 return self._lines(place, lines) or link
             return self._picture(place) or link
