@@ -350,13 +350,22 @@ class Door:
 
     async def _set_option(self, params: Json) -> Json:
         asked = read(v1.SetSessionConfigOptionRequest, params, "session/set_config_option")
-        if not isinstance(asked.value, str):
-            raise InvalidRequest("session/set_config_option: value must be one of the option's.")
         talk = await self._configured(asked.session_id, asked.config_id, asked.value)
         return {"configOptions": options.v1(talk.options)}
 
-    async def _configured(self, session_id: str, option: str, value: str) -> Conversation:
+    async def _configured(self, session_id: str, option: str, value: object) -> Conversation:
+        """Raises InvalidRequest for an option that the client has not been given."""
         home, talk = self._open(session_id)
+        given = [one["configId"] for one in talk.options]
+        if given and option not in given:
+            raise InvalidRequest(
+                f"session/set_config_option: there is no option {option!r}. "
+                f"The options are {', '.join(given)}."
+            )
+        if not isinstance(value, str):
+            raise InvalidRequest(
+                f"session/set_config_option: value of {option!r} must be one of the option's."
+            )
         found = await home.ask(
             "session/set_config_option", sessionId=session_id, configId=option, value=value
         )

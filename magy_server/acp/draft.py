@@ -17,7 +17,7 @@ from magy_server.acp.door import Door, no_login
 from magy_server.acp.options import Json
 from magy_server.acp.permission import call_of, common
 from magy_server.acp.shapes import read
-from magy_server.core.errors import InvalidRequest, MagyError
+from magy_server.core.errors import MagyError
 from magy_server.jsonrpc.peer import Handler
 
 if TYPE_CHECKING:
@@ -104,8 +104,6 @@ class Draft(Door):
 
     async def _set_option(self, params: Json) -> Json:
         asked = read(v2.SetSessionConfigOptionRequest, params, "session/set_config_option")
-        if not isinstance(asked.value, str):
-            raise InvalidRequest("session/set_config_option: value must be one of the option's.")
         talk = await self._configured(asked.session_id, asked.config_id, asked.value)
         return {"configOptions": listed(talk.options)}
 

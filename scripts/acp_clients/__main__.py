@@ -1,13 +1,15 @@
 """Real ACP clients make a whole turn with `magy acp` and a scripted model:
 
     python -m scripts.acp_clients codecompanion DIRECTORY PLENARY
+    python -m scripts.acp_clients avante DIRECTORY NUI PLENARY
     python -m scripts.acp_clients acp-el DIRECTORY
     python -m scripts.acp_clients sdk PYTHON
 
-The directories are checkouts of codecompanion.nvim, plenary.nvim and acp.el; PYTHON is an
-interpreter with the package `agent-client-protocol`. Neovim, Emacs and `magy` are those of PATH.
-Each asks for an edit of a file that has unsaved text, answers the question, stops a turn, and goes
-on with the session after `kill -9`. The exit code is 0 if all of it was seen.
+The directories are checkouts of codecompanion.nvim, avante.nvim, nui.nvim, plenary.nvim and
+acp.el; PYTHON is an interpreter with the package `agent-client-protocol`. Neovim, Emacs and `magy`
+are those of PATH. Each asks for an edit of a file that has unsaved text (with avante: of one that
+has none), answers the question, stops a turn, and goes on with the session after `kill -9`. The
+exit code is 0 if all of it was seen.
 """
 
 from __future__ import annotations
@@ -25,14 +27,14 @@ PAGE = HERE.parents[1] / "docs" / "clients" / "acp.md"
 TEXT = 'def greet():\n    print("hi")\n'
 SCRIPT = """prompt: again
 text: Here again.
+prompt: slow
+speed: 20
+text: This is said slowly, so that there is time to stop it before it ends, and more is to come.
 prompt: polite
 text: I will greet politely.
 call: edit_file {"path": "app.py", "old_text": "hi", "new_text": "good morning"}
 ---
 text: Done.
-prompt: slow
-speed: 20
-text: This is said slowly, so that there is time to stop it before it ends, and more is to come.
 """
 LONGEST = 120.0
 """Seconds."""
@@ -49,7 +51,7 @@ def main() -> int:
         (state / "model.script").write_text(SCRIPT)
         (state / "magy.toml").write_text('titles = false\n\n[permission]\nedit = "ask"\n')
         guide = Path(folder, "guide")
-        guide.write_text(open("/tmp/clients/guide.lua").read() if chosen.client=="avante" else _snippet("lua"))
+        guide.write_text(_snippet(chosen.client))
         about = {
             "HOME": folder, "MAGY_STATE_DIR": str(state), "MAGY_CONFIG_DIR": str(state),
             "MAGY_SCRIPT": str(state / "model.script"), "FILE": str(file), "GUIDE": str(guide),
@@ -82,11 +84,11 @@ def _command(client: str, directories: list[str]) -> list[str]:
     return [directories[0], str(HERE / "sdk.py")]
 
 
-def _snippet(language: str) -> str:
-    """The first one in this language that the page says to paste."""
-    found = re.search(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    assert found, f"{PAGE} has no {language}"
-    return found[1]
+def _snippet(client: str) -> str:
+    """What the page says to paste for a client of Neovim; nothing for others."""
+    found = re.search(rf"^\*\*Neovim, {client}\*\*:\n\n```lua\n(.*?)^```$", PAGE.read_text(),
+                      re.DOTALL | re.MULTILINE | re.IGNORECASE)  # fmt: skip
+    return found[1] if found else ""
 
 
 if __name__ == "__main__":

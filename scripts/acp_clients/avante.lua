@@ -43,9 +43,17 @@ local function says(text)
   end
 end
 
+local function connected()
+  local client = sidebar() and sidebar().acp_client
+  return client and client.config_options ~= nil -- it has them with its session
+end
+
 local function ask(text)
   vim.api.nvim_set_current_win(code)
-  require("avante.api").ask({ question = text })
+  -- Who asks before it is connected has two agents: avante starts one for each.
+  require("avante.api").ask()
+  until_true("a connection", connected)
+  vim.api.nvim_exec_autocmds("User", { pattern = "AvanteInputSubmitted", data = { request = text } })
 end
 
 local function press(name)
@@ -67,8 +75,25 @@ end
 ask("be polite")
 press("once")
 until_true("the end of the turn", says("Done."))
-until_true("the edit", function()
-  return text():find("good morning", 1, true) ~= nil
+until_true("the edit in the buffer", function()
+  return text():find("good morning", 1, true) ~= nil and not vim.bo[file].modified
 end)
-print(shown())
+
+ask("slow")
+until_true("a reply that streams", says("This is"))
+require("avante.api").stop()
+until_true("a turn that was stopped", says("cancelled by user"))
+
+vim.wait(1000) -- the stop is a notification: nothing says that it has arrived
+local client = sidebar().acp_client
+local session = sidebar().chat_history.acp_session_id
+client.transport.process:kill(9)
+until_true("the agent is gone", function()
+  return not client:is_connected()
+end)
+sidebar().acp_client = nil -- as in a Neovim that was started anew: avante does not connect again
+sidebar():close()
+ask("again")
+until_true("a turn in the session of before", says("Here again."))
+assert(sidebar().chat_history.acp_session_id == session, "another session")
 vim.cmd("qall!")

@@ -174,6 +174,10 @@ async def test_options_and_what_version_2_does_not_have(one: AcpClient) -> None:
     assert problems(answer, "SetSessionConfigOptionResponse", 2) == []
     now = {o["configId"]: o["currentValue"] for o in answer["configOptions"]}
     assert now["agent"] == "plan"
+    with pytest.raises(RpcError, match=r"no option 'title'\. The options are agent, model"):
+        await one.request(
+            "session/set_config_option", sessionId=session, configId="title", value="mine"
+        )
     for method in ("session/load", "session/set_mode", "authenticate"):
         with pytest.raises(RpcError, match="no method"):
             await one.request(method, sessionId=session)

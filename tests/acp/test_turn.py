@@ -70,6 +70,21 @@ async def test_what_the_person_refuses_is_not_done(root: Path, state: Path) -> N
         assert "hello" in (root / "app.py").read_text()
 
 
+async def test_answers_are_those_that_editors_know(root: Path, state: Path) -> None:
+    """avante takes every id for a refusal that is none of three, and like CodeCompanion gives the
+    last of two answers of a kind: that is the narrower one."""
+    async with client(root, state, EDIT) as one:
+        await one.initialize()
+        await one.turn(await one.new(), "be polite")
+        (asked,) = one.asked("session/request_permission")
+        offered = {o["optionId"]: o["name"] for o in asked["params"]["options"]}
+        allowing = {o["optionId"] for o in asked["params"]["options"] if "allow" in o["kind"]}
+        assert allowing == {"allow", "allow_once", "allow_always"}
+        always = [o["name"] for o in asked["params"]["options"] if o["kind"] == "allow_always"]
+        assert always[-1].endswith("in this session") and always[0].endswith("in this project")
+        assert offered["allow_always"] == always[-1], "avante's next answers are those of the last"
+
+
 async def test_an_answer_may_hold_for_the_session(root: Path, state: Path) -> None:
     again = EDIT + EDIT.replace("polite", "again").replace("hello", "good morning").replace(
         "'good morning'\"}", "'good evening'\"}"
