@@ -49,7 +49,7 @@ async def test_a_hanging_editor_is_waited_for_once(root: Path, state: Path) -> N
     async with client(root, state, EDIT) as one:
         one.files[str(path)] = UNSAVED
         one.handlers["fs/read_text_file"] = lambda params: GONE
-        await one.initialize(**FS, session={"notices": {}})
+        await one.initialize(fs=FS["fs"], session={"notices": {}})
         session = await one.new()
         assert (await one.turn(session, "look"))["stopReason"] == "end_turn"
         (seen,) = [m for m in one.updates("tool_call_update") if m.get("status") == "completed"]
@@ -83,7 +83,7 @@ async def test_an_editor_that_answers_again_is_asked_again(
     async def look() -> str | None:
         await here.look(str(file))
         buffer = here.buffer(str(file))
-        return buffer and buffer.text
+        return buffer.text if buffer else None
 
     assert await look() == "typed"
     end.answers = False
