@@ -44,7 +44,7 @@ from magy_server.listeners.audit import Audit, audit_directory
 from magy_server.listeners.mirror import mirroring
 from magy_server.listeners.titles import Titles
 from magy_server.mcp.kept_logins import kept
-from magy_server.mcp.servers import Means, Servers
+from magy_server.mcp.servers import UNCHANGING, Means, Servers
 from magy_server.projects import Projects
 from magy_server.providers import Providers, key_variables, lend
 from magy_server.reviews.checkpoints import Checkpoints
@@ -75,7 +75,7 @@ from magy_server.tools.tool_schemas import SCHEMAS
 from magy_server.tools.web import github_tool
 
 if TYPE_CHECKING:  # most people have none
-    from magy_server.plugins.loading import Plugins
+    from magy_server.plugins.reloading import LivePlugins
 
 LOG = logging.getLogger(__name__)
 
@@ -294,7 +294,7 @@ def _world(
     configured: Configured,
     asked: Editor | None,
     secrets: Secrets,
-    plugins: Plugins | None,
+    plugins: LivePlugins | None,
 ) -> World:
     editor = asked or NO_EDITOR
     return World(
@@ -314,7 +314,7 @@ def _world(
             environment,
             skills_section(projects.skills, projects.agents),
             instructions(str(layers.config_dir() / "AGENTS.md")),
-            *(plugins.providers if plugins else ()),
+            *((plugins.sections,) if plugins else ()),
         ],
         editor=editor,
         files=WorkspaceFiles(editor, Commits(processes)),
@@ -328,35 +328,34 @@ def _world(
     )
 
 
-async def _plugins() -> Plugins | None:
+async def _plugins() -> LivePlugins | None:
     """Those that the person has switched on; None: no plugin is, and nothing is imported."""
     config = str(layers.config_dir())
     if not os.path.lexists(os.path.join(config, "plugins.json")):
         return None
-    from magy_server.plugins.loading import load
+    from magy_server.plugins.reloading import load_live
     from magy_server.plugins.switches import chosen
 
-    return await load(await asyncio.to_thread(chosen, config), SCHEMAS)
+    return await load_live(await asyncio.to_thread(chosen, config), SCHEMAS)
 
 
-def _listening(plugins: Plugins | None, closing: AsyncExitStack) -> Sequence[Listener]:
-    told = plugins.listening() if plugins else []
-    for one in told:
-        closing.push_async_callback(one.close)
-    return told
+def _listening(plugins: LivePlugins | None, closing: AsyncExitStack) -> Sequence[Listener]:
+    if not plugins:
+        return ()
+    closing.push_async_callback(plugins.close)
+    return (plugins,)
 
 
 def _tools(
-    processes: Processes, projects: Projects, secrets: Secrets, plugins: Plugins | None
+    processes: Processes, projects: Projects, secrets: Secrets, plugins: LivePlugins | None
 ) -> Servers:
     """Magy's own tools, those of plugins, and those of MCP servers."""
     settings = projects.settings(None)
     network = settings.sandbox.allow_sandboxed
     own = make_tools(processes, settings.tools, skills=projects.skills, asks_for_network=network)
-    own += plugins.tools if plugins else []
     log, login = partial(_server_log, secrets), partial(kept, layers.state_dir())
     means = Means(PipedPrograms(processes), picture, scratch, log, login)
-    return Servers(own, projects.servers, means)
+    return Servers(own, projects.servers, means, plugins or UNCHANGING)
 
 
 def _server_log(secrets: Secrets, server: str) -> Callable[[str], None]:

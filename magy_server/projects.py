@@ -36,7 +36,7 @@ from magy_server.engine.world import read_project, record
 from magy_server.skills.finding import find_skills, looked_through, user_files
 
 if TYPE_CHECKING:  # most people have none
-    from magy_server.plugins.loading import Plugins
+    from magy_server.plugins.reloading import LivePlugins
 
 Stamp = tuple[str, int, int, int]
 """Path, size, time of the last change in nanoseconds, inode."""
@@ -88,13 +88,12 @@ class Projects:
         store: Store,
         *,
         restricted: bool = False,
-        plugins: Plugins | None = None,
+        plugins: LivePlugins | None = None,
     ) -> None:
         self._options = options
         self._restricted = restricted
         self._store = store
-        self._brought = plugins.skills if plugins else ()
-        self._plugin_problems = plugins.problems if plugins else ()
+        self._plugins = plugins
         self._hashes: dict[str | None, str | None] = {}
         self._known: dict[str | None, Project] = {}
         self._folders: dict[str | None, _Folders] = {}
@@ -215,7 +214,12 @@ class Projects:
         actions."""
         config, home = str(layers.config_dir()), os.path.expanduser("~")
         skills = find_skills(
-            shipped().skills, config, home, root, trusted=trusted, brought=self._brought
+            shipped().skills,
+            config,
+            home,
+            root,
+            trusted=trusted,
+            brought=self._plugins.skills if self._plugins else (),
         )
         agents = find_agents(root, trusted=trusted, custom=custom)
         offered = {action.id: action for skill in skills.values() for action in skill.actions}
@@ -254,7 +258,8 @@ class Projects:
         """What is wrong with files that were read, each naming its file: for people."""
         known = self.of(root)
         found = (*known.agents.problems, *known.skills.problems, *known.problems)
-        return [*filter(None, [known.broken]), *found, *self._plugin_problems]
+        plugins = self._plugins.problems if self._plugins else ()
+        return [*filter(None, [known.broken]), *found, *plugins]
 
     def hooks(self, root: str | None) -> Sequence[Hook]:
         return self.of(root).hooks

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from magy_server.core.errors import ToolError
 from magy_server.core.mcp.names import server_of
@@ -44,11 +44,39 @@ class Means:
     login: Callable[[str, str], Kept]
 
 
+class Changing(Protocol):
+    """Tools that may be others at the next prompt."""
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """Returns those at this moment."""
+
+    async def fresh(self) -> None:
+        """Looks whether they have changed."""
+
+
+class _Unchanging:
+    tools: Sequence[Tool] = ()
+
+    async def fresh(self) -> None:
+        return
+
+
+UNCHANGING = _Unchanging()
+
+
 class Servers:
     """Implements `engine.toolbox.Toolbox`. At the end of its context all servers are ended."""
 
-    def __init__(self, own: Iterable[Tool], configured: Configured, means: Means) -> None:
-        self._own = {tool.name: tool for tool in own}
+    def __init__(
+        self,
+        own: Iterable[Tool],
+        configured: Configured,
+        means: Means,
+        changing: Changing = UNCHANGING,
+    ) -> None:
+        self._shipped = {tool.name: tool for tool in own}
+        self._changing = changing
         self._configured = configured
         self._means = means
         self._known: dict[tuple[str | None, str], Connection] = {}
@@ -66,18 +94,25 @@ class Servers:
     ) -> None:
         await self._tasks.cancel()
 
+    @property
+    def _own(self) -> Mapping[str, Tool]:
+        more = self._changing.tools
+        return {**self._shipped, **{tool.name: tool for tool in more}} if more else self._shipped
+
     # --- the toolbox ----------------------------------------------------------------------------
 
     def there(self, root: str | None) -> Mapping[str, Tool]:
+        own = self._own
         if not any(where == root for where, _ in self._known):
-            return self._own
-        tools = dict(self._own)
+            return own
+        tools = dict(own)
         for (where, _), known in self._known.items():
             if where == root:
                 tools |= {name: made.tool for name, made in known.tools.items()}
         return tools
 
     async def gathered(self, root: str | None) -> Mapping[str, Tool]:
+        await self._changing.fresh()
         connections = self._of(root)
         for one in connections:
             one.want()
@@ -94,8 +129,9 @@ class Servers:
         return self.there(root)
 
     async def named(self, root: str | None, name: str) -> Tool | None:
-        if name in self._own or not (server := server_of(name)):
-            return self._own.get(name)
+        own = self._own.get(name)
+        if own or not (server := server_of(name)):
+            return own
         from magy_server.mcp.tool_making import gone
 
         self._of(root)

@@ -22,17 +22,25 @@ class _Sources(SourceFileLoader):
 
 
 class _Finder:
-    """Finds the modules of plugins, before others do: an entry of `sys.meta_path`."""
+    """Finds the modules of plugins, before others do: an entry of `sys.meta_path`. How those that
+    are installed for development are found is up to those who installed them."""
 
     def __init__(self) -> None:
         self.tops: set[str] = set()
+        self.editable: set[str] = set()
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name.partition(".")[0] not in self.tops:
+        top = name.partition(".")[0]
+        if top in self.tops:
+            spec = PathFinder.find_spec(name, path, target)
+        elif top in self.editable:
+            others = (one for one in sys.meta_path if one is not self)
+            found = (one.find_spec(name, path, target) for one in others)
+            spec = next(filter(None, found), None)
+        else:
             return None
-        spec = PathFinder.find_spec(name, path, target)
         if spec and spec.origin and type(spec.loader) is SourceFileLoader:
             spec.loader, spec.cached = _Sources(name, spec.origin), None
         return spec
@@ -46,6 +54,13 @@ def import_module(plugin: Installed, name: str) -> ModuleType:
     from sources, too. May raise anything."""
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
-    if not plugin.editable:  # how such a one is found is up to those who installed it
-        _finder.tops.add(name.partition(".")[0])
+    (_finder.editable if plugin.editable else _finder.tops).add(name.partition(".")[0])
     return importlib.import_module(name)
+
+
+def forget(top: str) -> dict[str, ModuleType]:
+    """The next import of this package, or of what is in it, makes its modules anew. Returns those
+    that there were."""
+    names = [name for name in sys.modules if name == top or name.startswith(f"{top}.")]
+    importlib.invalidate_caches()
+    return {name: sys.modules.pop(name) for name in names}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
@@ -14,7 +15,7 @@ from magy_server.core.errors import InvalidConfig, NotFound
 from magy_server.core.tool import Tool
 from magy_server.dataclass import dataclass
 from magy_server.plugins import Door, Plugin
-from magy_server.plugins.importing import import_module
+from magy_server.plugins.importing import forget, import_module
 from magy_server.plugins.installed import Installed
 from magy_server.plugins.parts import Listening, Provider, provider_of, tool_of
 from magy_server.plugins.supervising import failure
@@ -40,6 +41,10 @@ class Loaded:
     installed: Installed
     plugin: Plugin
     tools: tuple[Tool, ...]
+
+    def listening(self) -> list[Listening]:
+        """Returns new listeners; who takes them closes them."""
+        return [Listening(self.installed, heard) for heard in self.plugin.listeners]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +77,6 @@ class Plugins:
             if one.plugin.contexts
         ]
 
-    def listening(self) -> list[Listening]:
-        """Returns new listeners; who takes them closes them."""
-        return [
-            Listening(one.installed, heard)
-            for one in self.used.values()
-            for heard in one.plugin.listeners
-        ]
-
     def door(self, name: str) -> tuple[Installed, Door]:
         """Raises NotFound."""
         doors = {
@@ -107,6 +104,19 @@ async def load(chosen: Chosen, taken: Collection[str], seconds: float = STARTING
         used[name] = loaded
         names |= {tool.name for tool in loaded.tools}
     return Plugins(used, unusable, chosen.problems)
+
+
+async def load_again(one: Installed, taken: Collection[str], seconds: float) -> Loaded:
+    """Imports what was imported before from its sources as they are now. What calls of before have
+    at hand stays what it was, and all of it does when this fails. Raises InvalidConfig."""
+    top = one.value.partition(":")[0].partition(".")[0]
+    before = forget(top)
+    try:
+        return await _loaded(one, taken, seconds)
+    except InvalidConfig:
+        forget(top)
+        sys.modules.update(before)
+        raise
 
 
 async def _loaded(one: Installed, taken: Collection[str], seconds: float) -> Loaded:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 import subprocess
 import sys
@@ -80,3 +81,17 @@ class Environment:
         built = wheel(files, self.place)
         self.pip("install", "--no-deps", "--no-index", "--no-compile", "--force-reinstall",
                  str(built))  # fmt: skip
+
+    def link(self, files: Mapping[str, str], sources: Path) -> None:
+        """Writes the sources and installs them for development, as `pip install --editable`."""
+        for path, text in files.items():
+            (sources / path).parent.mkdir(parents=True, exist_ok=True)
+            (sources / path).write_text(text, encoding="utf-8")
+        (packages,) = self.place.glob("lib/python*/site-packages")
+        with zipfile.ZipFile(wheel(files, self.place)) as archive:
+            known = [name for name in archive.namelist() if ".dist-info/" in name]
+            archive.extractall(packages, known)
+        origin = {"url": sources.as_uri(), "dir_info": {"editable": True}}
+        place = (packages / known[0]).parent
+        (place / "direct_url.json").write_text(json.dumps(origin), encoding="utf-8")
+        (packages / f"{place.stem}.pth").write_text(f"{sources}\n", encoding="utf-8")

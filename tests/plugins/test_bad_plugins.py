@@ -184,7 +184,7 @@ async def test_a_session_goes_on_when_all_of_a_plugin_fails(
 
 async def test_a_listener_that_fails_again_and_again_is_told_no_more(loading: Loading) -> None:
     plugins: Plugins = await loading(package("fails", FAILING))
-    (listening,) = plugins.listening()
+    (listening,) = plugins.used["fails"].listening()
     import magy_fails  # type: ignore[import-not-found]
 
     state: Any = State(stream="session/s")
