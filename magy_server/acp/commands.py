@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from magy_server.acp.content import text
 from magy_server.acp.options import Json
 from magy_server.regex import regex
-from magy_server.tools.prompts.openings import SPAWN, spawned
 
 if TYPE_CHECKING:
     from magy_server.acp.workspace import Workspace
@@ -44,6 +43,8 @@ def of(said: Sequence[Json]) -> Command | None:
 
 async def offered(home: Workspace, session_id: str) -> list[Json]:
     """Returns the commands of a session, in the shape of version 1."""
+    from magy_server.tools.prompts.openings import SPAWN
+
     actions = await _complete(home, session_id, "/")
     found = [_command(item["label"][1:], item["detail"], "more words") for item in actions]
     found += [
@@ -75,6 +76,8 @@ async def meant(home: Workspace, session_id: str, said: Sequence[Json]) -> list[
 
 async def spawn(home: Workspace, session_id: str, command: Command, said: Sequence[Json]) -> None:
     """Gives an agent the task that follows its name. Raises MagyError."""
+    from magy_server.tools.prompts.openings import SPAWN, spawned
+
     at = next(n for n, block in enumerate(said) if block["type"] == "text")
     task = spawned(f"{SPAWN} {command.agent} {command.rest}")
     assert task is not None

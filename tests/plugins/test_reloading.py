@@ -33,6 +33,16 @@ plugin = Plugin(
 """
 
 
+def newly_written(code: str) -> str:
+    for old, new in (
+        ("len(text.split())", "100 + len(text.split())"),
+        ("at most 20 words", "at most 30 words"),
+        ("{entry.event.stop}", "{entry.event.stop} newer"),
+    ):
+        code = code.replace(old, new)
+    return code + MORE
+
+
 @pytest.mark.req("A159")
 async def test_a_plugin_that_is_edited_meanwhile_is_the_new_one_at_the_next_prompt(
     environment: Environment, magy: Magy, tmp_path: Path
@@ -42,9 +52,7 @@ async def test_a_plugin_that_is_edited_meanwhile_is_the_new_one_at_the_next_prom
     assert magy("plugins", "enable", "words", "--yes").returncode == 0
     file = sources / "magy_words" / "__init__.py"
     code = file.read_text()
-    newer = code.replace("len(text.split())", "100 + len(text.split())").replace(
-        "at most 20 words", "at most 30 words"
-    ).replace("{entry.event.stop}", "{entry.event.stop} newer") + MORE  # fmt: skip
+    newer = newly_written(code)
     settings = {"permission": {"plugin_words": "allow"}}
     state = Path(magy.env["MAGY_STATE_DIR"])
     async with (
