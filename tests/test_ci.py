@@ -32,8 +32,11 @@ def make(*words: str) -> list[str]:
 def test_ci_runs_every_test_and_78_show_what_the_architecture_guarantees() -> None:
     steps = (TOP / ".ci" / "run").read_text("utf-8").splitlines()
     assert "export CI=true" in steps, "with it, a test that is left out has failed"
-    tested = steps.index('if ! "${memory[@]}" make test CHECKED=1; then')
-    assert steps.index("make check") < tested < steps.index('"${memory[@]}" .ci/pythons')
+    tested = steps.index(
+        'if ! PYTEST_ADDOPTS=--durations=50 "${memory[@]}" make test CHECKED=1; then'
+    )
+    assert steps.index("make check") < tested < steps.index("end others")
+    assert steps.index('begin others nice -n 10 "${memory[@]}" .ci/pythons') < tested
     all_tests = ".venv/bin/python -m pytest -n auto --dist worksteal"
     assert make("test") == [all_tests], "with no choice"
     (rest,) = make("test", "CHECKED=1")
