@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,21 @@ ROOTLESS = {"tools": {"browser_sandbox": False}}
 def needs_a_browser() -> None:
     if driven.lacking_browser():
         missing(driven.lacking_browser())
+
+
+@pytest.fixture
+def headless(tmp_path: Path) -> dict[str, str]:
+    """The environment in which Chromium is, where there is one, that which never shows a window: it
+    does the same in half the time. One of these tests has the other."""
+    program = shutil.which("chromium-headless-shell")
+    if program is None:
+        return {}
+    first = tmp_path / "bin"
+    first.mkdir()
+    chromium = first / "chromium"
+    chromium.write_text(f'#!/bin/sh\nexec {shlex.quote(program)} "$@"\n')
+    chromium.chmod(0o755)
+    return {"PATH": f"{first}{os.pathsep}{os.environ['PATH']}"}
 
 
 def shop(web: WebServer, ordered: list[bytes], away: str = "/other") -> None:
@@ -87,13 +105,15 @@ async def test_a_page_is_used_after_one_question(root: Path, state: Path) -> Non
 
 
 async def test_a_page_reaches_neither_this_machine_nor_another_page_unasked(
-    root: Path, state: Path
+    root: Path, state: Path, headless: dict[str, str]
 ) -> None:
     """The page of a name that is public is one that may be hostile."""
     allowed: dict[str, Any] = {"permission": {"browser": "allow"}, **ROOTLESS}
-    async with WebServer() as secret, WebServer() as web, at_work(root, state, **allowed) as (
-        one, server,
-    ):  # fmt: skip
+    async with (
+        WebServer() as secret,
+        WebServer() as web,
+        at_work(root, state, headless, **allowed) as (one, server),
+    ):
         secret.page("/", "secret")
         reads = (
             f"<title>Bad</title><p id=said>nothing</p><script>fetch('{secret.url('/')}', "
@@ -134,10 +154,10 @@ async def test_a_page_reaches_neither_this_machine_nor_another_page_unasked(
 
 
 async def test_a_page_that_opens_windows_or_makes_a_long_address_of_its_own_is_shown(
-    root: Path, state: Path
+    root: Path, state: Path, headless: dict[str, str]
 ) -> None:
     allowed: dict[str, Any] = {"permission": {"browser": "allow"}, **ROOTLESS}
-    async with WebServer() as web, at_work(root, state, **allowed) as (one, server):
+    async with WebServer() as web, at_work(root, state, headless, **allowed) as (one, server):
         shop(web, [])
         other = web.url("/other")
         opens = f"<p>Here</p><script>window.open('{other}')</script>"
@@ -185,7 +205,9 @@ async def test_root_has_to_say_that_there_is_no_sandbox(root: Path, state: Path)
         assert not web.requests
 
 
-async def test_a_page_at_an_ipv6_address_is_opened(root: Path, state: Path) -> None:
+async def test_a_page_at_an_ipv6_address_is_opened(
+    root: Path, state: Path, headless: dict[str, str]
+) -> None:
     allowed: dict[str, Any] = {"permission": {"browser": "allow"}, **ROOTLESS}
 
     async def hello(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -198,7 +220,7 @@ async def test_a_page_at_an_ipv6_address_is_opened(root: Path, state: Path) -> N
         six = await asyncio.start_server(hello, "::1", 0)
     except OSError:
         pytest.skip("this machine has no IPv6")
-    async with six, at_work(root, state, **allowed) as (one, server):
+    async with six, at_work(root, state, headless, **allowed) as (one, server):
         port = six.sockets[0].getsockname()[1]
         server.reply(made("browser", 1, url=f"http://[::1]:{port}/"))
         server.reply(text("Over."))
