@@ -26,6 +26,9 @@ const SLICE = 8;
 const FLOOD = { updates: 2_000, slice: 50 };
 /** Folds and pictures that are remembered. */
 const MOST = 300;
+/** Characters of a text that is told as soon as a key has changed it. */
+const LONG = 100_000;
+const NOTHING: Left = { text: "", sessionId: "" };
 
 export class Page {
   private t = new Transcript();
@@ -46,8 +49,9 @@ export class Page {
   private readonly folds = new Map<string, boolean>();
   private readonly pictures = new Map<string, string>();
   private kept: Kept = {};
-  /** What the person left, as the extension knows it. */
-  private left = "";
+  /** What the person left, as the extension knows it. Undefined until it has said that: what a page that is only just
+   * there would tell of itself would take the place of what was written before. */
+  private left: string | undefined;
   private about = { parent: "", folder: "" };
   private connection: Connection = { state: "starting", message: "" };
   private askedOlder = false;
@@ -60,7 +64,10 @@ export class Page {
     private readonly keep: (kept: Kept) => void,
   ) {
     this.shown = this.makeShown();
-    this.input = new Input(this.shown, () => this.save());
+    this.input = new Input(this.shown, (text) => {
+      if (text.length < LONG) this.leave();
+      this.save();
+    });
     this.list = new TurnList(this.scroller, this.log, this.shown);
     this.list.onFollow = (following) => {
       this.jump.hidden = following;
@@ -171,12 +178,12 @@ export class Page {
     this.save();
   }
 
-  /** As the person left a page before this one. */
-  private goOn(left: Left): void {
-    if (this.input.value === "") this.input.value = left.text;
-    this.left = JSON.stringify(left);
-    const { sessionId, anchor } = left;
-    if (this.t.session === "") this.kept = { ...this.kept, sessionId, anchor };
+  /** As the person left a page before this one. What was typed here already goes on from that. */
+  private goOn(left: Left | undefined): void {
+    this.left = JSON.stringify(left ?? NOTHING);
+    if (left && this.t.session === "") this.kept = { ...this.kept, sessionId: left.sessionId, anchor: left.anchor };
+    if (left?.text) this.input.value = left.text + this.input.value;
+    else this.leave();
   }
 
   private reset(sessionId: string): void {
@@ -387,14 +394,25 @@ export class Page {
   private saveNow(): void {
     clearTimeout(this.saving);
     this.saving = 0;
+    this.leave();
+    const { sessionId, anchor } = this.now();
+    this.keep({ sessionId, history: this.input.history, folds: [...this.folds], anchor });
+  }
+
+  /** Tells the extension what would be lost with the page, which may be gone without a word. */
+  private leave(): void {
+    if (this.left === undefined) return;
+    const left = this.now();
+    const said = JSON.stringify(left);
+    if (said !== this.left) this.post({ type: "left", left });
+    this.left = said;
+  }
+
+  private now(): Left {
     // Until the session is there, the place is the one that the page goes back to.
     const waits = this.t.session === "" && this.kept.sessionId !== undefined;
     const sessionId = (waits && this.kept.sessionId) || this.t.session;
-    const anchor = waits ? this.kept.anchor : this.list.anchor();
-    const left: Left = { text: this.input.value, sessionId, anchor };
-    if (JSON.stringify(left) !== this.left) this.post({ type: "left", left });
-    this.left = JSON.stringify(left);
-    this.keep({ sessionId, history: this.input.history, folds: [...this.folds], anchor });
+    return { text: this.input.value, sessionId, anchor: waits ? this.kept.anchor : this.list.anchor() };
   }
 }
 

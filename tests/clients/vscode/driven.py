@@ -138,6 +138,11 @@ class Served:
         found = sorted(self.home.glob("vscode/logs/*/exthost*/magy.magy/Magy.log"))
         return "\n".join(file.read_text("utf-8") for file in found)
 
+    def left(self) -> str:
+        """What was written in the side bars of all windows, and not sent, as the disk has it."""
+        found = self.home.glob("vscode/User/workspaceStorage/*/magy.magy/left/view.json")
+        return "\n".join(file.read_text("utf-8") for file in found)
+
     def play(self, script: str) -> None:
         """From now on, servers that start have this script for a model."""
         self._script.write_text(script, "utf-8")

@@ -340,15 +340,22 @@ def counted(review: str) -> list[int]:
 
 
 def reloaded(scene: Scene) -> None:
-    """What is written and not sent is there when the view comes back, and when the window does."""
+    """What is written and not sent is there when the view comes back, and when the window does,
+    however soon after another."""
     one, talk = scene.window, scene.talk
     talk.write("half a thought")
     one.hide_side_bar()
     one.command("Magy: Focus Transcript")
     talk.wrote("half a thought")
     one.reload()
-    one.command("Magy: Focus Transcript")
+    talk.show()
+    one.reload()
     talk.wrote("half a thought")
+    talk.write("a whole thought")
+    # The key is on its way to the extension, which gives what it hears of to the disk at once.
+    one.until(lambda: "a whole thought" in scene.server.left(), "the thought on the disk")
+    one.reload()
+    talk.wrote("a whole thought")
 
 
 def forked(scene: Scene) -> None:

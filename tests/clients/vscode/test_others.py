@@ -55,6 +55,12 @@ call: glob {{"pattern": "*"}}
 ---
 text: Three are too many.
 
+prompt: Where do you stand
+text: I look.
+call: bash {{"command": "git branch --show-current"}}
+---
+text: I stand on {{{{last}}}}
+
 prompt: clear away
 text: Files come and go.
 call: bash {{"command": "rm rates.json && cp logo.bin old.bin && head -c 8 /dev/zero > logo.bin"}}
@@ -145,6 +151,27 @@ def capped(scene: Scene) -> None:
     talk.said("Too many requests")
     assert "Three are too many." not in talk.words()
     one.command("Magy: Show Transcript of Parent")
+    talk.said("So far it came.")
+
+
+def branched(scene: Scene) -> None:
+    """A person gives an agent a task on a git branch of its own, by a command and in the input."""
+    one, talk = scene.window, scene.talk
+    one.command("Magy: Spawn Agent on a Branch…")
+    one.choose("general")
+    one.answer("Where do you stand first?")
+    tells_its_branch(talk, "first")
+    talk.ask("@spawn general --worktree Where do you stand then?")
+    tells_its_branch(talk, "then")
+
+
+def tells_its_branch(talk: Transcript, which: str) -> None:
+    """Reads it in the transcript of the new child, which is called as its task."""
+    talk.said(f"general Where do you stand {which}?")
+    talk.window.command("Magy: Show Transcript of Agent…")
+    talk.window.choose(which)
+    talk.said(f"magy/where-do-you-stand-{which}")
+    talk.window.command("Magy: Show Transcript of Parent")
     talk.said("So far it came.")
 
 
@@ -274,6 +301,7 @@ PARTS: Mapping[Part, Sequence[str]] = {
     cleared: (),
     steered: ("F012", "G027"),
     capped: ("G024",),
+    branched: (),
     shared_with_emacs: ("F008", "G003"),
     several: (),
     restricted: ("F013",),

@@ -345,6 +345,15 @@ def kept(page: Transcript) -> str:
     return page.page.evaluate("sessionStorage.kept") or ""
 
 
+WRITTEN = """() => {
+    const input = document.querySelector("textarea")
+    input.value = "A thought!"
+    input.dispatchEvent(new Event("input"))
+    return said.at(-1).left?.text
+}"""
+"""JavaScript that writes, and returns what the extension has been told by then."""
+
+
 def test_a_page_that_comes_back_is_as_it_was(chrome: Browser) -> None:
     """What was written, and where it was read, are as they were last."""
     log = Log()
@@ -354,7 +363,7 @@ def test_a_page_that_comes_back_is_as_it_was(chrome: Browser) -> None:
     ]
     whole.update(headSeq=log.seq, events=events)
     with transcript(chrome) as page:
-        page.tell(attached(whole))
+        page.tell({"type": "left"}, attached(whole))
         page.at('.block[data-id="4.0"] .head').click()
         page.at("textarea").fill("not sent yet")
         page.until(lambda: '"4.0"' in kept(page), "an older state")
@@ -377,6 +386,19 @@ def test_a_page_that_comes_back_is_as_it_was(chrome: Browser) -> None:
         page.until(lambda: page.said("left"), "that something is left")
         page.until(lambda: page.said("left")[-1]["left"]["text"] == "", "that it was sent")
         assert page.at('.block[data-id="4.0"] .head').get_attribute("aria-expanded") == "true"
+
+
+def test_a_page_takes_nothing_from_what_was_left_before_it(chrome: Browser) -> None:
+    """Until it is told what that was it says nothing of its own; then each key is known at once."""
+    with transcript(chrome) as page:
+        page.until(lambda: kept(page), "that the page has saved its state")
+        page.at("textarea").press_sequentially(" of mine")
+        page.settled()
+        assert page.said("left") == []
+        page.tell({"type": "left", "left": {"text": "A thought", "sessionId": "s-1"}})
+        assert page.waits_for("left")["left"]["text"] == "A thought of mine"
+        assert page.at("textarea").input_value() == "A thought of mine"
+        assert page.page.evaluate(WRITTEN) == "A thought!"
 
 
 # --- questions ------------------------------------------------------------------------------------
@@ -835,6 +857,22 @@ def test_a_child_is_a_line_that_shows_how_it_is(page: Transcript) -> None:
                          ("Close it", "close")):  # fmt: skip
         line.get_by_role("button", name=name).click()
         assert page.said("child")[-1] == {"type": "child", "action": action, "sessionId": "s-1/4.0"}
+
+
+def test_a_rating_says_whose_work_was_how_good(page: Transcript) -> None:
+    log = Log()
+    rated = {"job_id": "4.0", "capability": "reading", "score": 0.75}
+    page.tell(
+        updates(
+            *log.prompt("p1", "Look"),
+            *log.call("4.0", "Spawn explore: Docs", name="spawn_agent", sort="other",
+                      input={"agent": "explore", "task_name": "Docs", "prompt": "Look"}),
+            *log.call("5.0", "Rate", name="rate_agent", sort="other", input=rated),
+        ),
+        {"type": "children", "children": [child("idle")]},
+    )  # fmt: skip
+    line = page.at('.block[data-id="5.0"]')
+    page.until(lambda: "rate explore “Docs” for reading: 0.75" in line.inner_text(), "the rating")
 
 
 def graph(*tasks: tuple[str, str, int, str | None]) -> dict[str, Any]:

@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import type { Magy } from "../magy";
 import type { Child } from "../wire/generated";
 import type { AgentTree } from "./agentTree";
-import { closeChild, waitFor } from "./children";
+import { closeChild, spawnChild, waitFor } from "./children";
 import { askAgent } from "./choose";
 import { childName, childRow, isOpen, works } from "./rows";
 import { deliberate, showRuling } from "./magi";
@@ -18,7 +18,8 @@ export function agentCommands(
   const which = (child: Child | undefined, title: string, fits: (child: Child) => boolean = () => true) =>
     child ?? pick(tree, title, fits);
   return {
-    "magy.spawnAgent": (child) => spawn(magy, child),
+    "magy.spawnAgent": (child) => spawn(magy, child, false),
+    "magy.spawnAgentOnBranch": (child) => spawn(magy, child, true),
     "magy.deliberate": () => deliberate(magy),
     "magy.showRuling": () => showRuling(magy),
     "magy.openAgent": async (child) => {
@@ -55,14 +56,13 @@ export function agentCommands(
   };
 }
 
-async function spawn(magy: Magy, below: Child | undefined): Promise<void> {
+/** `worktree`: it works on a git branch of its own. */
+async function spawn(magy: Magy, below: Child | undefined, worktree: boolean): Promise<void> {
   const parentSessionId = below?.sessionId ?? (await magy.sessions.ensure());
   const agent = await askAgent(magy);
-  const text = agent && (await askText(`Task for ${agent}`));
+  const text = agent && (await askText(`Task for ${agent}${worktree ? ", on a Branch of Its Own" : ""}`));
   if (!text) return;
-  const prompt = [{ type: "text" as const, text }, ...selection()];
-  const requestKey = `v-${randomUUID()}`;
-  await magy.connection.request("magy/child/spawn", { parentSessionId, requestKey, agent, prompt });
+  await spawnChild(magy.connection, { parentSessionId, agent, worktree, task: text, along: selection() });
 }
 
 /** What is selected in the active editor goes along. */

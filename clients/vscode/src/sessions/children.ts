@@ -1,12 +1,15 @@
+import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import type { Connection } from "../connection";
-import type { Child } from "../wire/generated";
+import type { Child, ChildSpawnParams } from "../wire/generated";
 
 const PAGE = 200;
 /** Milliseconds that one waits for an agent at most. */
 const DAY = 86_400_000;
 /** Characters of an agent's result in a notification. */
 const TOAST = 300;
+/** Characters of a name that an agent has of its task. */
+const NAME = 40;
 
 /** All agents below a session. */
 export async function listChildren(connection: Connection, parentSessionId: string, includeClosed: boolean): Promise<Child[]> {
@@ -20,6 +23,18 @@ export async function listChildren(connection: Connection, parentSessionId: stri
     cursor = page.nextCursor;
   } while (cursor !== null);
   return children;
+}
+
+/** Gives an agent a task, whose first line it is called by. */
+export async function spawnChild(
+  connection: Connection,
+  child: Pick<ChildSpawnParams, "parentSessionId" | "agent" | "worktree"> & { task: string; along: ChildSpawnParams["prompt"] },
+): Promise<void> {
+  const { task, along, ...where } = child;
+  const line = task.trim().split("\n")[0] ?? "";
+  const name = line.length > NAME ? `${line.slice(0, NAME - 1)}…` : line;
+  const prompt: ChildSpawnParams["prompt"] = [{ type: "text", text: task }, ...along];
+  await connection.request("magy/child/spawn", { ...where, requestKey: `vscode-${randomUUID()}`, name, prompt });
 }
 
 /** Waits for the result of an agent, where the person sees that and can stop waiting; then says it. */

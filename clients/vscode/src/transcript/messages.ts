@@ -88,8 +88,8 @@ export type ToPage =
   | { type: "restored"; turnId: string; result?: Pick<CheckpointRestored, "files" | "prompt">; message?: string }
   | { type: "codeDone"; id: number; message: string; failed: boolean }
   | { type: "insert"; text: string }
-  /** Of a page before this one. */
-  | { type: "left"; left: Left }
+  /** Of a page before this one; undefined: nothing. The page tells what is left in it only after this. */
+  | { type: "left"; left: Left | undefined }
   /** What was said in a turn that is undone: to be said otherwise, if nothing is written yet. */
   | { type: "offer"; text: string; turnId: string }
   | { type: "focus" }

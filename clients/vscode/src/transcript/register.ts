@@ -11,7 +11,6 @@ import { type Holder, type Offer, Surface } from "./surface";
 
 const VIEW = "magy.transcript";
 const PANEL = "magy.transcript";
-const LEFT = "magy.left";
 
 /** What every transcript works with. */
 type Parts = Pick<Holder, "magy" | "reviews" | "editors">;
@@ -83,7 +82,7 @@ class View implements vscode.WebviewViewProvider {
       {
         ...this.parts,
         show: (sessionId) => (sessionId === this.parts.magy.sessions.current ? void this.focus() : this.tabs.show(sessionId)),
-        remembered: new Remembered(this.context.workspaceState, LEFT),
+        remembered: new Remembered(this.context, "view"),
         titled: () => undefined, // the page says it
       },
       this.parts.magy.sessions,
@@ -158,7 +157,7 @@ class Tabs implements vscode.WebviewPanelSerializer<Kept | undefined> {
       {
         ...this.parts,
         show: (id) => this.show(id),
-        remembered: new Remembered(this.context.workspaceState, `${LEFT} ${sessionId}`),
+        remembered: new Remembered(this.context, sessionId),
         titled: (title) => (panel.title = title.length > 40 ? `${title.slice(0, 39)}…` : title),
       },
       { current: sessionId, ensure: () => Promise.resolve(sessionId) },

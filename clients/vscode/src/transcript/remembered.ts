@@ -1,19 +1,33 @@
-import type { Memento } from "vscode";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { ExtensionContext } from "vscode";
 import type { Left } from "./messages";
 
-/** What a person left in a page. VS Code writes the state of a page seldom; this at once. */
+/**
+ * What a person left in a page, in a file of its own. A window that is closed or loaded anew gives no notice, and its
+ * own memory reaches the disk only after a while: so each change is written before anything else is done.
+ */
 export class Remembered {
-  /** `key`: of the place where the page is. */
-  constructor(
-    private readonly memory: Memento,
-    private readonly key: string,
-  ) {}
+  private readonly file: string;
 
-  get left(): Left | undefined {
-    return this.memory.get(this.key);
+  /** `place`: of the page. What is left there in this folder outlives the window. */
+  constructor(context: Pick<ExtensionContext, "storageUri" | "globalStorageUri">, place: string) {
+    this.file = join((context.storageUri ?? context.globalStorageUri).fsPath, "left", `${encodeURIComponent(place)}.json`);
   }
 
-  async write(left: Left): Promise<void> {
-    await this.memory.update(this.key, left.text || left.anchor ? left : undefined);
+  get left(): Left | undefined {
+    try {
+      return JSON.parse(readFileSync(this.file, "utf8")) as Left;
+    } catch {
+      return undefined; // nothing was left, or what was cannot be read
+    }
+  }
+
+  write(left: Left): void {
+    if (!left.text && !left.anchor) return rmSync(this.file, { force: true });
+    mkdirSync(dirname(this.file), { recursive: true });
+    const half = `${this.file}.${process.pid}`;
+    writeFileSync(half, JSON.stringify(left));
+    renameSync(half, this.file);
   }
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Magy } from "../magy";
+import { spawnChild } from "../sessions/children";
 import type { PromptBlock } from "./context";
 import type { Delivery, FromPage } from "./messages";
 import { special } from "./special";
@@ -17,11 +18,8 @@ export async function sendPrompt(
   const sessionId = await ensure();
   if (own?.do === "compact") return void (await connection.request("magy/session/compact", { sessionId, focus: own.focus }));
   if (own?.do === "spawn") {
-    const [, ...rest] = blocks;
-    const task: PromptBlock = { type: "text", text: own.task };
-    await connection.request("magy/child/spawn", {
-      parentSessionId: sessionId, requestKey: `vscode-${randomUUID()}`, agent: own.agent, prompt: [task, ...rest],
-    });
+    const { agent, task, worktree } = own;
+    await spawnChild(connection, { parentSessionId: sessionId, agent, worktree, task, along: blocks.slice(1) });
     return;
   }
   if (prompt.replaces) {

@@ -315,8 +315,7 @@ export class Surface implements vscode.Disposable {
     this.subscription = undefined;
     this.holder.magy.log.debug(`A transcript is shown; the page before it had ${kept.sessionId ?? "no session"}`);
     this.tellConnection();
-    const { left } = this.holder.remembered;
-    if (left) this.tell({ type: "left", left });
+    this.tell({ type: "left", left: this.holder.remembered.left });
     this.tellReview();
     this.follow();
     this.context.say();
@@ -332,9 +331,17 @@ export class Surface implements vscode.Disposable {
       this.tell({ type: "accepted", messageId: message.messageId });
     } catch (error) {
       const why = error instanceof vscode.CancellationError ? "Not sent: no folder was chosen" : sentence(error);
-      this.tell({ type: "refused", messageId: message.messageId, text: message.text, message: why });
+      if (this.ready) this.tell({ type: "refused", messageId: message.messageId, text: message.text, message: why });
+      else this.keepDraft(message.text);
     }
     await this.context.name([]);
+  }
+
+  /** Words that no page is there for now go back into the input of the next one. */
+  private keepDraft(text: string): void {
+    const { remembered } = this.holder;
+    const left = remembered.left ?? { text: "", sessionId: this.session.current ?? "" };
+    if (!left.text.includes(text)) remembered.write({ ...left, text: [left.text, text].filter(Boolean).join("\n\n") });
   }
 
   private async complete(message: Extract<FromPage, { type: "complete" }>): Promise<void> {

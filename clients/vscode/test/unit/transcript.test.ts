@@ -149,6 +149,7 @@ test("a fence may name its file, or hold an edit", () => {
 test("some prompts are for this client", () => {
   assert.deepEqual(special(" @clear "), { do: "new" });
   assert.deepEqual(special("@compact the plan"), { do: "compact", focus: "the plan" });
-  assert.deepEqual(special("@spawn explore look\naround"), { do: "spawn", agent: "explore", task: "look\naround" });
+  assert.deepEqual(special("@spawn explore look\naround"), { do: "spawn", agent: "explore", task: "look\naround", worktree: false });
+  assert.deepEqual(special("@spawn general --worktree mend it"), { do: "spawn", agent: "general", task: "mend it", worktree: true });
   assert.equal(special("what does @clear do?"), undefined);
 });

@@ -42,7 +42,7 @@ export class Input {
 
   constructor(
     private readonly shown: Shown,
-    private readonly changed: () => void,
+    private readonly changed: (text: string) => void,
   ) {
     this.completer = new Completer(this.text, (asked) => shown.post({ type: "complete", ...asked }), () => this.typed());
     this.restore = new RestoreCard(shown, () => this.restoreClosed());
@@ -221,7 +221,7 @@ export class Input {
     const now = [...new Set(names)].sort().join(" ");
     if (now !== this.named) this.shown.post({ type: "mentions", names: now.split(" ").filter(Boolean) });
     this.named = now;
-    this.changed();
+    this.changed(this.text.value);
   }
 
   // --- sending --------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ export class Input {
   private remember(text: string): void {
     if (text.trim() === "") return;
     this.history = [text, ...this.history.filter((one) => one !== text)].slice(0, REMEMBERED);
-    this.changed();
+    this.changed(this.text.value);
   }
 
   private takeBack(messageId: string, text: string): void {
