@@ -162,11 +162,13 @@ def _mcp(root: str | None) -> int:
     from magy_server.cli.project_directory import project
     from magy_server.cli.screen.complaints import complain
     from magy_server.core.errors import MagyError
+    from magy_server.jsonrpc.descriptors import claim
     from magy_server.mcp_server.door import serve
 
+    stdin, stdout = claim()
     log_to_terminal()
     try:
-        return serve(project(root, None)[0], _composition().composing)
+        return serve(project(root, None)[0], _composition().composing, stdin, stdout)
     except MagyError as error:
         complain(error.message)
         return ERROR

@@ -12,7 +12,6 @@ from typing import Any, Protocol
 import mcp_types as types
 from mcp.server import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
@@ -21,7 +20,10 @@ from magy_server.api.service import Service
 from magy_server.api.wire.refusals import sentences
 from magy_server.config.trust import Trust
 from magy_server.core.errors import MagyError
+from magy_server.jsonrpc.serving import LEAVING, UNTIDY
+from magy_server.jsonrpc.stdio import end_within
 from magy_server.mcp_server.calling import Told, Word
+from magy_server.mcp_server.client_pipes import streams
 from magy_server.mcp_server.served import Served
 from magy_server.mcp_server.tool_table import OFFERS, Offer
 
@@ -162,19 +164,26 @@ def _failed(text: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 
-async def _serve(root: str, compose: Compose) -> None:
-    """Until the input ends, or the process is told to."""
+async def _serve(root: str, compose: Compose, stdin: int, stdout: int) -> None:
+    """Until the input ends, nobody reads, or the process is told to."""
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+
+    def gone(why: str) -> None:
+        task.cancel()
+
     async with compose([root], {}) as (service, trust):
         server = server_for(Served(service, root, lambda: trust.settings(root)))
-        async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+        try:
+            async with streams(stdin, stdout, gone) as (read, write):
+                await server.run(read, write, server.create_initialization_options())
+        finally:
+            end_within(LEAVING, 0, UNTIDY)
 
 
-def serve(root: str, compose: Callable[[], Compose]) -> int:
+def serve(root: str, compose: Callable[[], Compose], stdin: int, stdout: int) -> int:
     """Serves one client for the project `root`, and returns the exit code. Raises MagyError."""
     with suppress(asyncio.CancelledError):
-        asyncio.run(_serve(root, compose()))
+        asyncio.run(_serve(root, compose(), stdin, stdout))
     return 0
