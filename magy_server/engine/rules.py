@@ -13,7 +13,7 @@ from typing import Any
 
 from magy_server.core import permit
 from magy_server.core.errors import NotFound
-from magy_server.core.permit import Ruleset
+from magy_server.core.permit import Rule, Ruleset
 from magy_server.core.policy import strangers
 from magy_server.core.policy.guardrails import NOBODY, Said, said
 from magy_server.core.settings import LimitSettings, Settings
@@ -36,6 +36,13 @@ from magy_server.dataclass import dataclass
 from magy_server.engine.session import Session
 from magy_server.engine.world import World
 
+PROPOSES = Ruleset(
+    source="edits.review = propose",
+    keys={"write": (Rule(pattern="*", action="ask", bare=True),)},
+    narrows=True,
+)
+"""A command changes files at once, where a person wants to judge changes before they are made."""
+
 
 @dataclass(frozen=True, slots=True)
 class Law:
@@ -57,7 +64,8 @@ class Law:
         """The same for two that decide the same."""
         rules = tuple((level.session, level.text) for level in self.levels[1:])
         grants = tuple(grant.id for grant in self.grants)
-        return (self.levels[0].text, rules, grants, self.bypass, self.skills)
+        own = self.levels[0].text, self.review == "propose"
+        return (own, rules, grants, self.bypass, self.skills)
 
     def decide(self, tool: Tool, facts: Facts, arguments: Mapping[str, Any]) -> Decision:
         """`arguments`: as the model wrote them."""
@@ -72,15 +80,23 @@ class Law:
         if tool.key == SKILL and facts.resources:  # a skill's file is read as any other
             yield self._under("read", tool.effect, facts, call)
             facts = facts.model_copy(update={"resources": ()})
-        yield self._under(tool.key, tool.effect, facts, call)
+        commands = any(resource.kind == "exec" for resource in facts.resources)
+        more = (PROPOSES,) if commands and self.review == "propose" else ()
+        yield self._under(tool.key, tool.effect, facts, call, more)
         new = tuple(r for r in facts.resources if r.kind == "write" and not r.exists)
         if tool.key == "edit" and new:  # a patch that makes a file writes it whole
             made = facts.model_copy(update={"resources": new})
             yield self._under("write", tool.effect, made, call)
 
-    def _under(self, key: str, effect: Effect, facts: Facts, call: Said = NOBODY) -> Decision:
+    def _under(
+        self, key: str, effect: Effect, facts: Facts, call: Said = NOBODY,
+        more: Sequence[Ruleset] = (),
+    ) -> Decision:  # fmt: skip
+        """`more`: sources that hold beside those of each level."""
         return permit.strictest([
-            permit.decide(facts, key, effect, level.sources, self.grants, self.bypass, call)
+            permit.decide(
+                facts, key, effect, [*level.sources, *more], self.grants, self.bypass, call
+            )
             for level in self.levels
         ])  # fmt: skip
 

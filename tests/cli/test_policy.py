@@ -141,3 +141,17 @@ def test_the_audit_is_verified_and_a_change_in_it_is_named(magy: Magy) -> None:
     broken = magy("audit", "verify")
     assert broken.returncode == 1 and f"BROKEN: {file}:" in broken.stdout
     assert json.loads(magy("audit", "verify", "--json").stdout)["broken"].startswith(str(file))
+
+
+def test_where_changes_are_only_proposed_a_command_that_makes_one_is_asked_about(
+    magy: Magy,
+) -> None:
+    settings = magy.state.parent / "magy.toml"
+    settings.write_text(f'{settings.read_text()}\n[edits]\nreview = "propose"\n')
+    settings.write_text(settings.read_text().replace('edit = "ask"', 'read = "allow"'))
+    magy.script('call: bash {"command": "cat a > b; echo hi > made"}\n---\ntext: Done.\n')
+    updates, _ = magy.run_json("write")
+    rules = [one["open"]["rule"] for one in updates if "open" in one]
+    assert rules == ["edits.review = propose: write -> ask"] and not (magy.root / "made").exists()
+    assert tried(magy, "bash", "echo hi > made")["decision"] == "ask"
+    assert tried(magy, "bash", "echo hi")["decision"] == "allow"
