@@ -196,6 +196,19 @@ ATTEMPTS: Mapping[str, Attempt] = {
     "a tunnel of the proxy": Attempt(
         "curl -sf --max-time 5 -p -x http://127.0.0.1:3128 http://localhost:$PORT/ && echo OUT!", alone=True
     ),
+    "the proxy, to this machine by other spellings": python(
+        "names = ('2130706433', '0x7f000001', '0x7f.1', '0177.0.0.1', '127.1', '0', '0.0.0.0', '[::1]',"
+        " '[::ffff:127.0.0.1]', '[64:ff9b::7f00:1]', 'localhost.', 'LOCALHOST', 'example.org@127.0.0.1',"
+        " 'localhost%00.example.com', 'x.example.com.localhost')\n"
+        "port = os.environ['PORT']\n"
+        "for name in names:\n"
+        " for first in (f'CONNECT {name}:{port}', f'GET http://{name}:{port}/'):\n"
+        "  s = socket.create_connection(('127.0.0.1', 3128), 5)\n"
+        "  s.sendall(f'{first} HTTP/1.1\\r\\nHost: example.org\\r\\n\\r\\n'.encode())\n"
+        "  try: said = s.recv(99)\n"
+        "  except ConnectionError: said = b''\n"
+        "  if said and b'Refused' not in said: print('OUT!', first, said)", alone=True,
+    ),
     "the proxy, to its own port": Attempt(
         "curl -sf --max-time 5 -x http://127.0.0.1:3128 http://127.0.0.1:3128/ && echo OUT!", alone=True
     ),
