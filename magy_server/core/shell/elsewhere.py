@@ -29,6 +29,7 @@ _ALL_OF: Mapping[str, tuple[frozenset[str], ...]] = {
     "ninja": (names("install uninstall"),),
     "meson": (names("install"),),
     "cmake": (names("--install install"),),
+    "python": (names("setup.py"), names("install develop")),
     "rustup": (names("default override"),),
     "pyenv": (names("global"),),
     "nvm": (names("alias"),),

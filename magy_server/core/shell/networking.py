@@ -25,7 +25,12 @@ _ALWAYS = names(
     psql mysql mariadb mongosh mongo redis-cli sqlcmd cqlsh influx
     yt-dlp youtube-dl huggingface-cli hf ollama
     firefox chromium chromium-browser google-chrome chrome brave-browser microsoft-edge epiphany
-    konqueror qutebrowser lighthouse firebase railway surge fastlane certbot acme.sh
+    konqueror qutebrowser lighthouse firebase railway surge fastlane certbot acme.sh supabase stripe
+    minikube kind k3d eksctl argocd flux linkerd istioctl mutagen syncthing transmission-cli
+    wormhole magic-wormhole croc rsnapshot duplicity kopia rustic mcli b2 azcopy doppler
+    mongodump mongorestore mongoimport mongoexport pg_dump pg_restore mysqldump clickhouse-client
+    flyway liquibase kcat kafkacat nats amqp-publish mosquitto_pub mosquitto_sub
+    claude codex gemini aider llm sgpt
     smbclient rpcclient ldapsearch snmpget snmpwalk snmpset nfs-ls showmount rpcinfo arping hping3
     masscan zmap nikto sqlmap hydra iperf iperf3 speedtest irssi weechat"""
 )
@@ -42,6 +47,8 @@ _ONLY: Mapping[str, frozenset[str]] = {
     ),
     "cargo": names("install publish fetch update add search login logout owner yank"),
     "go": names("get install mod work"),
+    "docker-compose": names("pull push up run build create"),
+    "prisma": names("db migrate"),
     "mvn": names("deploy release:perform dependency:get"),
     "gradle": names("publish"),
     "dotnet": names("add nuget restore workload tool publish"),
@@ -66,7 +73,8 @@ _SURELY = names("curl wget ssh scp sftp rsync nc ncat netcat socat")
 """Words that mean little else."""
 _SHOWS = names(
     """curl wget wget2 http https xh httpie aria2c lynx links w3m elinks fetch ssh telnet nc ncat
-    netcat socat gh glab hub tea jira kubectl psql mysql mariadb mongosh redis-cli"""
+    netcat socat gh glab hub tea jira kubectl psql mysql mariadb mongosh redis-cli
+    aws gcloud gsutil az s3cmd rclone scp sftp claude codex gemini llm"""
 )
 """Programs that print what others have written: pages, issues, mail."""
 _BRINGS = names("clone submodule")
@@ -74,7 +82,8 @@ _BRINGS = names("clone submodule")
 _FETCHES = names("fetch pull remote ls-remote archive")
 """With these it does so from an address; what a remote of the repository has is the workspace's."""
 _PROPOSED = regex(
-    r"(?:^|[/:+])(?:refs/)?(?:pull|merge-requests|changes)/\d+(?:/|:|$)|^FETCH_HEAD\b"
+    r"(?:^|[/:+]|\.\.)(?:refs/)?(?:pull|merge-requests|changes)/\d+(?:/|:|\.|$)"
+    r"|(?:^|\.\.)FETCH_HEAD\b"
 )
 """What anybody may propose to a repository, and what was fetched and is not merged."""
 _SHOWS_WITH: Mapping[str, frozenset[str]] = {
@@ -154,6 +163,8 @@ def _in_words(words: Sequence[str]) -> bool:
     if first in _LOOKS:
         return False
     if first in _ALWAYS or _ONLY.get(first, _NONE).intersection(rest):
+        return True
+    if (first, *rest[:1]) == ("go", "run") and any("@" in word for word in rest):
         return True
     if first in _EXCEPT:
         return next((word for word in rest if not word.startswith("-")), "") not in _EXCEPT[first]

@@ -53,6 +53,8 @@ def prints(commands: Sequence[Resource], folder: str) -> bool:
     component of paths."""
     told = [given(one) for one in commands if _name(one) not in _SILENT]
     named = any(_mentions(one, folder) or _enters(one, folder) for one in told)
+    if not any(folder in word for one in commands for word in one.argv or (one.subject,)):
+        named = True  # a loop names it, or a directory that was changed to
     return any(_prints(one, folder, named) for one in told)
 
 

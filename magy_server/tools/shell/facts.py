@@ -122,7 +122,7 @@ def _look(
         commands.append(part.resource(_place(root, ran_in)))
         if part.argv and not part.opaque and program(part.argv[0]) == "git":
             repositories[cwd.physical] = None
-    files |= dict.fromkeys(searched(root, line))
+    files |= dict.fromkeys(searched(root, command, line))
     commands += [named for place in repositories for named in _named_by_git(root, place, env)]
     if len(files) > FILES:
         note = f"(names {len(files)} files, more than Magy examines)"

@@ -7,15 +7,19 @@ import os
 from collections.abc import Iterator, Sequence
 
 from magy_server.core.policy.strangers import DEPENDENCIES
-from magy_server.core.shell.printing import keeps_names, walks
+from magy_server.core.shell.printing import keeps_names, walks, within
 from magy_server.core.shell.simple_commands import Part
 from magy_server.core.values import Resource
 from magy_server.tools.files.paths import resource
 
 
-def searched(root: str, line: Sequence[tuple[Part, str]]) -> Iterator[Resource]:
-    """Gives the folders, as files that are read. `line`: the commands, each with the directory in
-    which it runs. Only folders directly below those that are searched are looked for."""
+def searched(root: str, text: str, line: Sequence[tuple[Part, str]]) -> Iterator[Resource]:
+    """Gives the folders, as files that are read. `text` is the line and `line` its commands, each
+    with the directory in which it runs. Only folders directly below those that are searched are
+    looked for, and what a loop names."""
+    folder = within(text, DEPENDENCIES) if any(part.opaque for part, _ in line) else ""
+    if folder:
+        yield resource(root, os.path.realpath(os.path.join(line[0][1], folder)), "read")
     lost = [not keeps_names(part.argv) or part.opaque for part, _ in line]
     for at, (part, cwd) in enumerate(line):
         elsewhere = any(other for index, other in enumerate(lost) if index != at)
