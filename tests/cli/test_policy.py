@@ -155,3 +155,10 @@ def test_where_changes_are_only_proposed_a_command_that_makes_one_is_asked_about
     assert rules == ["edits.review = propose: write -> ask"] and not (magy.root / "made").exists()
     assert tried(magy, "bash", "echo hi > made")["decision"] == "ask"
     assert tried(magy, "bash", "echo hi")["decision"] == "allow"
+
+
+@pytest.mark.parametrize("agent", ["build", "coder"])
+def test_a_redirection_is_a_change_of_its_file(magy: Magy, agent: str) -> None:
+    found = tried(magy, "bash", "echo hi > made", "--agent", agent)
+    assert found["decision"] == "ask" and found["rule"].endswith("magy.toml: edit -> ask")
+    assert tried(magy, "bash", "echo hi", "--agent", agent)["decision"] == "allow"

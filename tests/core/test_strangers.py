@@ -83,6 +83,10 @@ def asked(found: Facts, key: str = "bash", **more: Any) -> str:
         (command(". .venv/bin/activate && pytest"), ()),
         (command("ls node_modules | xargs cat"), ("node_modules",)),
         (command("cat < vendor/x"), ("vendor/x",)),
+        (command(". vendor/x"), ("what `. vendor/x` reads",)),
+        (command("wc --files0-from vendor/x"), ("vendor/x",)),
+        (command("md5sum vendor/x"), ()),
+        (command("md5sum -c vendor/x"), ("vendor/x",)),
     ],
 )
 def test_whose_text_a_result_is(found: Facts, said: tuple[str, ...]) -> None:

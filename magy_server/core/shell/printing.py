@@ -22,6 +22,10 @@ _NAMES = (
     ONLY_NAMES | names("find tree type which wc cksum md5sum sha1sum sha256sum sha512sum df")
 ) - _SILENT
 """They print names, sizes and sums; what else is in the line may do more with those names."""
+_LISTED = regex(r"--?files0-from.*|--(?:fromfile|infofile|gitfile).*")
+"""By these a program that prints names finds them in a file, and prints what is in that."""
+_CHECKS = regex(r"-[a-z]*c|--check")
+"""By these sums are compared with those in a file."""
 _GIT_NAMES = names("add check-ignore clean ls-files mv rm status")
 _ENVIRONMENTS = names("venv virtualenv")
 """Modules of Python that make a folder of dependencies."""
@@ -51,7 +55,7 @@ _OPENED = regex(r" <>? (\S+)")
 def prints(commands: Sequence[Resource], folder: str) -> bool:
     """Returns whether one of the commands of a line may print the text of files in `folder`, a
     component of paths."""
-    told = [given(one) for one in commands if _name(one) not in _SILENT]
+    told = [given(one) for one in commands if not _is_silent(one)]
     named = any(_mentions(one, folder) or _enters(one, folder) for one in told)
     if not any(folder in word for one in commands for word in one.argv or (one.subject,)):
         named = True  # a loop names it, or a directory that was changed to
@@ -92,7 +96,7 @@ def keeps_names(argv: Sequence[str]) -> bool:
 
 def only_names(commands: Sequence[Resource]) -> bool:
     """Returns whether all commands of a line print names at most."""
-    return all(_name(one) in _SILENT or _shows_names(one) for one in commands)
+    return all(_is_silent(one) or _shows_names(one) for one in commands)
 
 
 def within(text: str, folders: Collection[str]) -> str:
@@ -123,12 +127,23 @@ def _enters(command: Resource, folder: str) -> bool:
     return walks(command.argv) and not any(folder in word for word in command.argv)
 
 
+def _is_silent(command: Resource) -> bool:
+    """A script that is no script says in errors what is in it, but one that begins an environment
+    is known."""
+    if _name(command) in (".", "source"):
+        return any("/activate" in word for word in command.argv[1:2])
+    return _name(command) in _SILENT
+
+
 def _shows_names(command: Resource) -> bool:
     if command.opaque or not command.argv:
         return False
     words = command.argv
     if _name(command) == "git":
         return any(word in _GIT_NAMES for word in words[1:2])
+    checks = _name(command).endswith("sum") and any(map(_CHECKS.fullmatch, words))
+    if checks or any(map(_LISTED.fullmatch, words)):
+        return False
     makes = words[1:2] == ("-m",) and any(word in _ENVIRONMENTS for word in words[2:3])
     return makes or _name(command) in _NAMES
 
