@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from urllib.parse import urlsplit
 
@@ -147,17 +147,37 @@ class Proxy:
         return await asyncio.open_connection(good[-1], port)
 
 
+_NOBODYS: Mapping[int, IP] = {
+    4: ipaddress.IPv4Address("240.0.0.1"), 6: ipaddress.IPv6Address("2001:db8::1"),
+}  # fmt: skip
+"""Addresses that no machine has, by the version of the protocol. Some machines let sockets be bound
+to those all the same (`ip_nonlocal_bind`): there it cannot be told whose an address is."""
+
+
 def _may_be(address: str, host: str, *, exact: bool) -> bool:
     """Whether a listed host may have this address. One that is listed by its own name may be in a
     private network, and only what says so by itself on this machine."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     ip = _inner(ip)
-    if ip.is_global and not ip.is_multicast and ip not in _SITE:
-        return True
-    if not exact:
+    here = ip.is_loopback or ip.is_link_local or ip.is_unspecified or _is_own(ip)
+    if here:
+        return exact and host in ("localhost", str(ip))
+    return exact or (ip.is_global and not ip.is_multicast and ip not in _SITE)
+
+
+def _is_own(ip: IP) -> bool:
+    """Whether it is an address of this machine: a socket can be bound to it, and not to any."""
+    return _binds(ip) and not _binds(_NOBODYS[ip.version])
+
+
+def _binds(ip: IP) -> bool:
+    family = socket.AF_INET if ip.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as one:
+            one.bind((str(ip), 0))
+            return True
+    except OSError:
         return False
-    here = ip.is_loopback or ip.is_link_local or ip.is_unspecified
-    return not here or host in ("localhost", str(ip))
 
 
 def _inner(ip: IP) -> IP:

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 
+import psutil
 import pytest
 
 from magy_server.proxy import Listed, Proxy, Refused, _asked, _may_be
@@ -64,6 +65,18 @@ def test_what_an_entry_covers(entry: str, host: str, port: int, covered: bool) -
 )
 def test_where_a_listed_name_may_lead(address: str, host: str, exact: bool, may: bool) -> None:
     assert _may_be(address, host, exact=exact) is may
+
+
+def test_no_listed_name_may_lead_to_an_address_of_this_machine() -> None:
+    """Whoever answers for a name could have it lead to what listens here on all addresses."""
+    families = (socket.AF_INET, socket.AF_INET6)
+    there = [one for some in psutil.net_if_addrs().values() for one in some]
+    own = [one.address.partition("%")[0] for one in there if one.family in families]
+    assert own
+    for address in own:
+        assert not _may_be(address, "intranet.example", exact=True)
+        assert not _may_be(address, "a.example.org", exact=False)
+        assert _may_be(address, address, exact=True)
 
 
 @pytest.mark.parametrize(
