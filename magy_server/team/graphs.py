@@ -109,7 +109,10 @@ class GraphRun:
 
     async def _begin(self) -> None:
         """All that may begin and for which there is room."""
-        self._blocked = ""
+        stuck = (one.text for some in self._attempts.values() for one in some if one.stuck)
+        self._blocked = next(stuck, "")
+        if self._blocked:
+            return  # the others would only find out the same
         how = self._progress().states
         for task in self.tasks:
             if how[task.id] != "ready":
@@ -139,7 +142,7 @@ class GraphRun:
                 if one.status not in LIVE and one.child.status != "closed":
                     await self.children.close(one.child.session, reason="done", by=self.parent.id)
                     closed = await self.children.info(one.child.session)
-                    tries[place] = Attempt(closed, one.number, one.status, one.mail)
+                    tries[place] = replace(one, child=closed)
                     return True
         return False
 

@@ -236,3 +236,36 @@ def test_what_is_wrong_with_the_words_is_said(magy: Magy, tasks: Path) -> None:
     tasks.write_text(strange)
     done = magy("graph", "run", str(tasks), "--bypass")
     assert "nobody" in done.stdout and done.returncode == 1
+
+
+@pytest.mark.req("C026")
+def test_a_task_that_takes_too_long_holds_nobody_up(magy: Magy) -> None:
+    sleep = json.dumps({"command": "sleep 300"})
+    magy.script(f"prompt: slow\ncall: bash {sleep}\n---\ntext: Slept.\n\nprompt: sum\ntext: Sum.\n")
+    file = magy.root / "tasks.json"
+    about = [{"id": "slow", "prompt": "slow", "seconds": 1}, {"id": "quick", "prompt": "sum"},
+             {"id": "end", "prompt": "sum", "needs": ["slow", "quick"]}]  # fmt: skip
+    file.write_text(json.dumps({"tasks": about}))
+    done = magy("graph", "run", str(file), "--bypass")
+    assert done.returncode == 1 and "- slow: Stopped at the time limit" in done.stdout
+    how = {one["id"]: one["state"] for one in shown(magy)["tasks"]}
+    assert how == {"slow": "failed", "quick": "completed", "end": "completed"}
+
+
+def test_what_a_budget_stopped_is_gone_on_with(magy: Magy) -> None:
+    """The first request fits, the second one does not: nothing has failed by that."""
+    settings = magy.state.parent / "magy.toml"
+    settings.write_text(settings.read_text() + "\n[limits]\nrun_tokens = 36000\n")
+    magy.script("prompt: one\ntext: One.\n\nprompt: two\ntext: Two.\n")
+    file = magy.root / "tasks.json"
+    about = [{"id": "a", "prompt": "one"}, {"id": "b", "prompt": "two", "needs": ["a"]},
+             {"id": "c", "prompt": "two", "needs": ["b"], "retries": 1}]  # fmt: skip
+    file.write_text(json.dumps({"tasks": about}))
+    done = magy("graph", "run", str(file), "--bypass")
+    assert done.returncode == 1, done
+    assert "It cannot go on: Stopped at the limit of 36000 tokens for the run" in done.stdout
+    assert shown(magy)["counts"] == {"completed": 1, "ready": 1, "waiting": 1}
+    (session,) = magy.sessions()
+    for _ in range(2):  # each time it is a run of its own, in which one more fits
+        magy("graph", "run", "--resume", session["sessionId"], "--bypass")
+    assert shown(magy)["counts"] == {"completed": 3}

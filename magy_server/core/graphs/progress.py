@@ -24,14 +24,16 @@ MARKS: Mapping[TaskState, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """`number`: from 1. `mail`: what it came to, once it has ended. `void`: it was cancelled, and
-    somebody has gone on with the graph since, so that the task is to be done after all."""
+    """`number`: from 1. `mail`: what it came to, once it has ended. `void`: the task is to be done
+    after all, since the attempt was cancelled and somebody has gone on with the graph, or since
+    what the run may spend was spent. `stuck`: it is, and nobody has gone on yet."""
 
     child: ChildInfo
     number: int
     status: Status
     mail: Mailed | None
     void: bool = False
+    stuck: bool = False
 
     @property
     def text(self) -> str:

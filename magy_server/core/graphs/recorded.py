@@ -81,7 +81,7 @@ def attempts(
 ) -> dict[str, list[Attempt]]:
     """Returns by task the attempts at it, the first one first. `children`: those that the session
     has; `reports`: the latest results of all that it had. `since` as in `Begun`: what somebody
-    cancelled before, a person wants to be done after all."""
+    cancelled before, or what the limits of the run stopped, a person wants to be done after all."""
     found: dict[str, list[Attempt]] = {}
     there: set[str] = set()
     for child in children:
@@ -89,10 +89,12 @@ def attempts(
         if about := tree.attempted(graph, child.session):
             had = reports.get(child.session)
             status = _status(child, had.mail if had else None)
-            ended = had.seq < since[0] if had else child.created < since[1]
-            void = status == "cancelled" and ended
+            before = had.seq < since[0] if had else child.created < since[1]
             mail = had.mail if had else None
-            found.setdefault(about[0], []).append(Attempt(child, about[1], status, mail, void))
+            spent = bool(mail and mail.report and mail.report.stop == "max_run")
+            void = spent or (status == "cancelled" and before)
+            one = Attempt(child, about[1], status, mail, void, spent and not before)
+            found.setdefault(about[0], []).append(one)
     for id, had in reports.items():
         if id not in there and (about := tree.attempted(graph, id)):  # a person has deleted it
             child = _child(had.mail)
