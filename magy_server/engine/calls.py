@@ -137,11 +137,12 @@ def closed(
     output: str = "",
     changes: Sequence[FileChange] = (),
     graph: Hash | None = None,
+    deliberation: Hash | None = None,
     *,
     over: bool = False,
 ) -> Finished:
-    """How a call ends that is stopped from outside. `changes`: those that it made by then; `graph`:
-    how the graph was that it ran. `over`: a call before it ended the turn."""
+    """How a call ends that is stopped from outside. `changes`: those that it made by then; `graph`,
+    `deliberation`: how far that was which it ran. `over`: a call before it ended the turn."""
     if call.started is None:
         text = OVER if over else NOT_RUN
         return Finished(call=call.call.id, status="not_run", for_model=text)
@@ -154,5 +155,10 @@ def closed(
         return Finished(call=call.call.id, status="unknown", for_model=text, changes=made)
     text = (f"{STOPPED}\n{output[-PARTIAL:]}" if output else STOPPED) + said
     return Finished(
-        call=call.call.id, status="cancelled", for_model=text, changes=made, graph=graph
+        call=call.call.id,
+        status="cancelled",
+        for_model=text,
+        changes=made,
+        graph=graph,
+        deliberation=deliberation,
     )

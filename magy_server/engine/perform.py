@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from os.path import relpath
+from typing import Literal
 
 from magy_server.core.agents.reports import landing
 from magy_server.core.errors import ProposedElsewhere, ToolError
@@ -273,8 +274,11 @@ class Performer:
                 events += _unanswered(now, call.call.id)
                 partial = partials.get(("output", call.call.id))
                 said = partial.since(0) if partial else ""
-                graph = _stopped(partials.get(("graph", call.call.id)), blobs)
-                events.append(closed(call, said, graph=graph, over=step.stop == "end_turn"))
+                graph = _stopped("graph", partials, call.call.id, blobs)
+                card = _stopped("deliberation", partials, call.call.id, blobs)
+                events.append(closed(
+                    call, said, graph=graph, deliberation=card, over=step.stop == "end_turn"
+                ))  # fmt: skip
             if landed.note:
                 events.append(Noted(id=landing(now.turn.id), text=landed.note))
             events.append(Ended(
@@ -337,11 +341,20 @@ def _given(state: State, step: Admit, request: str, seldom: Sequence[str]) -> It
             yield Replied(request=request, model="", content=(call,), stop="tool_use", cost=0.0)
 
 
-def _stopped(partial: Partial | None, blobs: dict[Hash, bytes]) -> Hash | None:
-    """The graph that a stopped call ran."""
+def _stopped(
+    kind: Literal["graph", "deliberation"],
+    partials: Mapping[tuple[str, str], Partial],
+    call: str,
+    blobs: dict[Hash, bytes],
+) -> Hash | None:
+    """The graph or the deliberation that a stopped call was, as far as it had come."""
+    partial = partials.get((kind, call))
     if partial is None:
         return None
-    from magy_server.core.graphs.shown import stopped  # few sessions have graphs
+    if kind == "graph":  # few sessions have either
+        from magy_server.core.graphs.shown import stopped
+    else:
+        from magy_server.core.magi.card import stopped
 
     return put(stopped(partial.since(0)), blobs)
 

@@ -454,3 +454,26 @@ async def test_nothing_is_kept_unless_it_is_turned_on_and_a_broken_log_harms_nob
         assert "# MAGI: APPROVED" in one.said()
         assert f"{root}/{LOG}:2 is not JSON: Expecting value. It is left alone" in one.said()
         assert (root / LOG).read_text() == '{"entries": [\n  {"date":'
+
+
+async def test_what_was_cancelled_keeps_the_votes_that_there_were(root: Path, state: Path) -> None:
+    wait = call("bash", command="sleep 300")
+    slow = f"prompt: question as CASPER, and vote\n{wait}---\ntext: {said('REJECT', 55)}\n"
+    async with person(root, state, script(asked(put()), *ALL[:2], slow)) as one:
+        await bypass(one)
+        await one.ask("decide")
+        await one.update(
+            "tool_call_update",
+            lambda u: u.get("_meta", {}).get("magy", {}).get("deliberation", {}).get("voted") == 2,
+        )
+        await one.request("session/cancel")
+        await one.end()
+        about = {"sessionId": SESSION, "from": {"seq": 0}}
+        seen = (await one.client.request("magy/session/subscribe", about))["events"]
+        found = [each["update"].get("_meta", {}).get("magy", {}).get("deliberation")
+                 for each in seen if each["update"].get("status") == "cancelled"]  # fmt: skip
+        (card,) = filter(None, found)
+        assert (card["voted"], card["ruling"]) == (2, None)
+        assert card["nodes"][2]["status"] == "was stopped"
+        assert "2 of 3 voted. It was stopped, so there is no ruling." in "\n".join(card["rows"])
+        assert (await one.request("magi/list"))["rulings"] == []

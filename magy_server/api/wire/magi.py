@@ -7,7 +7,7 @@ all of it each time, so a client draws the latest one. It holds what is recorded
 for who looks in later. The last one comes with the end of the call, and is in the log; the call's
 `content` then is the whole report, for clients that draw nothing. `box` is a drawing in 73 columns
 of ASCII and of what nodes wrote, `rows` says the same in lines of any length. A call that is
-cancelled has no ruling, and its end has no deliberation.
+cancelled ends with the votes that there were, and with no ruling.
 
 `magy/magi/list` has the rulings of a session, worked out again from the votes in its log, and what
 goes on in it now.

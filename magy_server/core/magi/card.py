@@ -28,6 +28,8 @@ Tension = Literal["agree", "beside", "apart", "against"]
 side; against each other."""
 _QUOTES = str.maketrans("“”", '""')
 """Terminals do not agree how wide they are."""
+_AT_WORK = ("is ", "has not begun")
+"""How it begins what a node is doing that may still vote."""
 QUESTION, SAID = 500, 600
 """Characters of the question, and of each other text, that are shown."""
 
@@ -59,6 +61,18 @@ def card(deliberation: Deliberation) -> Card:
 def as_text(shown: Mapping[str, Any]) -> str:
     """Returns it on one line, as JSON."""
     return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+
+
+def stopped(text: str) -> str:
+    """Returns a card, as JSON, of what somebody stops: the votes that there are, and no ruling."""
+    found: Card = json.loads(text)
+    if found["ruling"] is None:
+        found["line"] = "It was stopped, so there is no ruling."
+        for one in found["nodes"]:
+            if one["status"].startswith(_AT_WORK):
+                one["status"] = "was stopped"
+        found |= {"rows": rows(found), "box": box(found)}
+    return as_text(found)
 
 
 def _cut(text: str, most: int = SAID) -> str:
