@@ -114,25 +114,64 @@ after you were asked once."
        (magy-request project 'magy/magi/list
                      (list :sessionId (magy-project-session project))
                      (lambda (result)
-                       (magy-magi--choose (append (plist-get result :rulings) nil))))))))
+                       (magy-magi--choose project
+                                          (append (plist-get result :rulings) nil))))))))
 
-(defun magy-magi--choose (rulings)
-  "Have one of RULINGS chosen, unless there is only one, and show it."
+(defun magy-magi--choose (project rulings)
+  "Have one of PROJECT's RULINGS chosen, unless there is only one, and show it."
   (if (null rulings)
       (magy--message "Magy: nothing was deliberated in this session; M-x magy-deliberate")
     (let* ((lines (mapcar (lambda (one) (cons (magy-magi--line one) one)) rulings))
            (chosen (if (cdr lines)
                        (completing-read "Ruling: " lines nil t nil nil (caar lines))
                      (caar lines))))
-      (magy-magi--show (cdr (assoc chosen lines))))))
+      (magy-magi--show project (cdr (assoc chosen lines))))))
 
 (defun magy-magi--line (ruling)
   "Return RULING on one line."
   (format "%s  %s %d %%  %s" (substring (plist-get ruling :at) 0 16) (plist-get ruling :final)
           (plist-get ruling :confidence) (magy--get ruling :shown :question)))
 
-(defun magy-magi--show (ruling)
-  "Show the box and the report of RULING."
+(defvar magy-ruling-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "a") #'magy-ruling-accept)
+    map)
+  "Keymap of `magy-ruling-mode'.")
+
+(define-derived-mode magy-ruling-mode special-mode "Magy Ruling"
+  "A ruling, worked out again from the votes.
+\\{magy-ruling-mode-map}")
+
+(defvar-local magy-ruling--shown nil
+  "The ruling that this buffer shows.")
+
+(defun magy-magi--holds (ruling)
+  "Return what is to be said of RULING and the one that it overturns, or nil."
+  (let ((of (plist-get ruling :overturns)))
+    (cond ((null of) nil)
+          ((plist-get ruling :accepted) (format "It holds in the place of %s." of))
+          (t (format "It would overturn %s, which holds until you accept it: a does." of)))))
+
+(defun magy-ruling-accept ()
+  "Accept that this ruling comes in the place of the one that it overturns."
+  (interactive nil magy-ruling-mode)
+  (magy--in-mode 'magy-ruling-mode)
+  (let ((ruling magy-ruling--shown) (project magy--own-project))
+    (unless (plist-get ruling :overturns)
+      (user-error "This ruling overturns none, so there is nothing to accept"))
+    (when (yes-or-no-p (format "%s; have this one (%s) hold? "
+                               (magy-magi--holds ruling) (plist-get ruling :final)))
+      (magy-request project 'magy/magi/accept
+                    (list :sessionId (directory-file-name
+                                      (file-name-directory (plist-get ruling :id)))
+                          :rulingId (plist-get ruling :id))
+                    (lambda (result)
+                      (magy--message "Magy: accepted")
+                      (magy-magi--show project (plist-put (copy-sequence ruling) :accepted
+                                                          (plist-get result :accepted))))))))
+
+(defun magy-magi--show (project ruling)
+  "Show the box and the report of PROJECT's RULING."
   (let ((buffer (get-buffer-create "*Magy ruling*"))
         (shown (plist-get ruling :shown)))
     (with-current-buffer buffer
@@ -141,11 +180,95 @@ after you were asked once."
         (insert (if (magy--true (plist-get ruling :same))
                     "Worked out again from the votes: the same as in the log, byte for byte.\n\n"
                   "The log has ANOTHER ruling than these votes come to.\n\n")
+                (if-let ((said (magy-magi--holds ruling))) (concat said "\n\n") "")
                 (mapconcat #'identity (plist-get shown :box) "\n") "\n\n"
                 (plist-get ruling :report)))
       (goto-char (point-min))
-      (special-mode))
+      (magy-ruling-mode)
+      (setq magy--own-project project
+            magy-ruling--shown ruling))
     (pop-to-buffer buffer)))
+
+;;;; What CASPER remembers
+
+(defvar magy-emotional-log-mode-map
+  (let ((map (make-sparse-keymap)))
+    (pcase-dolist (`(,key . ,command)
+                   '(("d" . magy-emotional-log-delete) ("r" . magy-emotional-log-reviewed)
+                     ("g" . magy-emotional-log)))
+      (define-key map (kbd key) command))
+    map)
+  "Keymap of `magy-emotional-log-mode'.")
+
+(define-derived-mode magy-emotional-log-mode tabulated-list-mode "Magy Emotional Log"
+  "How questions felt to CASPER in this project, and what it learned.
+\\{magy-emotional-log-mode-map}"
+  (setq tabulated-list-format [("When" 12 t) ("Felt" 6 t) ("Counts" 7 t) ("Emotion" 14 t)
+                               ("Lesson" 40 t)]
+        tabulated-list-padding 1)
+  (tabulated-list-init-header))
+
+;;;###autoload
+(defun magy-emotional-log ()
+  "Read what CASPER remembers in this project, and take out what is not to be kept."
+  (interactive)
+  (magy-magi--log (magy-current-project) nil))
+
+(defun magy-emotional-log-delete ()
+  "Take out the entry at point for good."
+  (interactive nil magy-emotional-log-mode)
+  (magy--in-mode 'magy-emotional-log-mode)
+  (let ((id (or (tabulated-list-get-id) (user-error "No entry on this line"))))
+    (when (y-or-n-p "Take this entry out for good? ")
+      (magy-magi--log magy--own-project (list :delete (vector id))))))
+
+(defun magy-emotional-log-reviewed ()
+  "Say that you have read all of it, so that it may be used again."
+  (interactive nil magy-emotional-log-mode)
+  (magy--in-mode 'magy-emotional-log-mode)
+  (magy-magi--log magy--own-project '(:reviewed t)))
+
+(defun magy-magi--log (project change)
+  "Show the emotional log of PROJECT after CHANGE, which are parameters."
+  (magy-when-ready
+   project
+   (lambda ()
+     (magy-request project 'magy/magi/log
+                   (append (list :cwd (directory-file-name (magy-project-root project))) change)
+                   (lambda (log)
+                     ;; Not in the process filter: a window is shown.
+                     (run-with-timer 0 nil #'magy-magi--show-log project log))))))
+
+(defun magy-magi--show-log (project log)
+  "Show LOG, the emotional log of PROJECT."
+  (let ((buffer (get-buffer-create (format "*magy emotional log: %s*"
+                                           (magy-project-name project)))))
+    (with-current-buffer buffer
+      (magy-emotional-log-mode)
+      (setq magy--own-project project
+            default-directory (magy-project-root project)
+            tabulated-list-entries (mapcar #'magy-magi--felt (plist-get log :entries)))
+      (tabulated-list-print t))
+    (unless (eq buffer (window-buffer))
+      (pop-to-buffer buffer))
+    (message "%s" (substitute-command-keys
+                   (concat "\\<magy-emotional-log-mode-map>"
+                           (cond ((magy--true (plist-get log :reviewDue))
+                                  (concat "Many strong feelings within a week: none is used until"
+                                          " \\[magy-emotional-log-reviewed] says that you read"
+                                          " them"))
+                                 ((length= (plist-get log :entries) 0)
+                                  "CASPER remembers nothing here")
+                                 (t "\\[magy-emotional-log-delete] takes an entry out")))))))
+
+(defun magy-magi--felt (entry)
+  "Return the row of ENTRY of an emotional log."
+  (list (plist-get entry :id)
+        (vector (substring (plist-get entry :date) 0 10)
+                (format "%+.1f" (plist-get entry :valence))
+                (format "%d %%" (round (* 100 (plist-get entry :strength))))
+                (string-replace "\n" " " (plist-get entry :emotion))
+                (string-replace "\n" " " (plist-get entry :lesson)))))
 
 (provide 'magy-magi)
 ;;; magy-magi.el ends here

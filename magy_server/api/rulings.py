@@ -3,14 +3,19 @@ command."""
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from magy_server.api.connected import Seat
+from magy_server.api.service import Service
 from magy_server.api.wire import magi as wire
 from magy_server.core.agents.tree import Stream, stream_of
+from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.ports import Store
+from magy_server.core.reviews.review_events import Noted
 from magy_server.core.state.fold import fold
 from magy_server.core.state.state import State
 from magy_server.core.summary import children, row
@@ -18,6 +23,7 @@ from magy_server.core.wire_values import stamp
 from magy_server.dataclass import dataclass
 
 if TYPE_CHECKING:  # nobody waits for it before somebody deliberates
+    from magy_server.core.magi.emotional_log import Entry
     from magy_server.core.magi.recorded import Record
 
 PAGE = 10
@@ -44,6 +50,32 @@ async def worked_out(store: Store, session: str) -> Sequence[WorkedOut]:
             same = blobs.get(kept) == encoded(canonical(rule(one.deliberation)))
             found.append(WorkedOut(one, same))
     return found
+
+
+async def accept(service: Service, session: str, id: str) -> tuple[float, bool]:
+    """A person accepts that this ruling of the session comes in the place of an earlier one.
+    Returns when that was, and whether it was before. Raises NotFound, InvalidRequest."""
+    from magy_server.core.magi.recorded import ACCEPTED
+    from magy_server.core.magi.ruling import rule
+
+    found = {
+        one.record.deliberation.id: one for one in await worked_out(service.world.store, session)
+    }
+    if id not in found:
+        names = ", ".join(found) or "none"
+        raise NotFound(f"There is no ruling {id!r} in session {session!r}. Rulings there: {names}.")
+    record = found[id].record
+    ruling = rule(record.deliberation)
+    if not ruling.overturns or record.deliberation.case.review is None:
+        raise InvalidRequest(f"The ruling {id} overturns none, so there is nothing to accept.")
+    if record.accepted is not None:
+        return record.accepted, True
+    said = (
+        f"The user accepts the ruling {id}: {ruling.tally.final}. It comes in the place of "
+        f"{record.deliberation.case.review.of}, which holds no more."
+    )
+    await service.note(session, Noted(id=f"{ACCEPTED}{id.rpartition('/')[2]}", text=said))
+    return service.world.clock.now(), False
 
 
 async def under_way(
@@ -79,6 +111,7 @@ class MagiVerbs:
     """The verbs of `magy/magi/*`."""
 
     def __init__(self, at: Seat) -> None:
+        self._at = at
         self._service = at.service
 
     async def list(self, params: wire.MagiListParams) -> wire.MagiListResult:
@@ -95,6 +128,56 @@ class MagiVerbs:
             next_cursor=after if len(newest) > PAGE else None,
         )
 
+    async def accept(self, params: wire.MagiAcceptParams) -> wire.MagiAccepted:
+        """Raises NotFound, InvalidRequest."""
+        await self._service.info(params.session_id)
+        at, known = await accept(self._service, params.session_id, params.ruling_id)
+        return wire.MagiAccepted(accepted=stamp(at), known=known)
+
+    async def log(self, params: wire.MagiLogParams) -> wire.MagiLogResult:
+        """Raises InvalidRequest for a file that is not as Magy wrote it, NotFound."""
+        from magy_server.core.magi import emotional_log
+        from magy_server.team.magi import kept_log
+
+        root = self._at.place(params.cwd)[0] if params.cwd else self._at.first
+        if root is None:
+            raise InvalidRequest("CASPER's emotional log belongs to a project: name one as `cwd`.")
+        now = self._service.world.clock.now()
+
+        def changed(log: emotional_log.Log) -> emotional_log.Log:
+            if gone := {*params.delete} - {one.id for one in log.entries}:
+                raise NotFound(f"There is no entry {min(gone)!r} in CASPER's emotional log.")
+            left = emotional_log.without(log, params.delete)
+            return left.model_copy(update={"reviewed": stamp(now)}) if params.reviewed else left
+
+        if params.delete or params.reviewed:
+            found = await asyncio.to_thread(kept_log.change, root, changed)
+        else:
+            found = await asyncio.to_thread(kept_log.read, root)
+        kept = emotional_log.kept(found, now)
+        return wire.MagiLogResult(
+            path=os.path.join(root, kept_log.PATH),
+            entries=[_felt(one, now) for one in reversed(kept.entries)],
+            reviewed=found.reviewed or None,
+            review_due=emotional_log.review_due(found, now),
+        )
+
+
+def _felt(one: Entry, now: float) -> wire.FeelingShown:
+    from magy_server.core.magi import emotional_log
+
+    until = emotional_log.seconds(one.date) + emotional_log.RETENTION * 86_400
+    return wire.FeelingShown(
+        id=one.id,
+        date=one.date,
+        topic_hash=one.topic_hash,
+        valence=one.valence,
+        emotion=one.primary_emotion,
+        lesson=one.lesson_1_line,
+        strength=round(emotional_log.strength(one, now), 3),
+        kept_until=stamp(until)[:10],
+    )
+
 
 def _shown(one: WorkedOut, params: wire.MagiListParams) -> wire.MagiRuling:
     from magy_server.core.magi.card import card
@@ -109,6 +192,8 @@ def _shown(one: WorkedOut, params: wire.MagiListParams) -> wire.MagiRuling:
         standing=ruling["standing"],
         confidence=ruling["confidence"]["percent"],
         person_needed=ruling["person_needed"],
+        overturns=review["of"] if (review := ruling["review"]) and review["overturns"] else None,
+        accepted=None if one.record.accepted is None else stamp(one.record.accepted),
         same=one.same,
         report=shown(ruling, params.form),
         ruling=ruling,

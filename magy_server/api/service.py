@@ -26,6 +26,7 @@ from magy_server.core.events import (
 )
 from magy_server.core.ports import Page, StreamInfo
 from magy_server.core.prompting.compaction import possible
+from magy_server.core.reviews.review_events import Noted
 from magy_server.core.state.state import State
 from magy_server.core.values import Content, GivenCall, Grant, Hash
 from magy_server.dataclass import dataclass
@@ -265,6 +266,11 @@ class Service:
         said, blobs = await consult(session, self.world, self.purse, "summary")
         await session.append(lambda now: Write([said], blobs))
         return said.text
+
+    async def note(self, session_id: str, noted: Noted) -> None:
+        """Appends something that the model is to know, and no turn begins."""
+        session = await self.loaded.session(stream_of(session_id))
+        await session.append(lambda now: Write([noted]))
 
     async def cancel(self, session_id: str, turn: str | None) -> bool:
         session = await self.loaded.session(stream_of(session_id))

@@ -54,7 +54,7 @@ class Magy:
     def verbs(self) -> Verbs:
         at, sessions, children, reviews = self.at, self.sessions, self.children, self.reviews
         checkpoints, edits = CheckpointVerbs(at.service), EditVerbs(at)
-        graphs = GraphVerbs(at)
+        graphs, magi = GraphVerbs(at), MagiVerbs(at)
         questions = QuestionVerbs(at.service, at.client)
         workspaces, prompts = WorkspaceVerbs(at), PromptVerbs(at, self.reach)
         return Verbs(
@@ -69,7 +69,8 @@ class Magy:
             queue_reorder=sessions.reorder_queue, queue_drop=sessions.drop_queued,
             agent_list=workspaces.agents, agent_health=workspaces.health,
             workspace_trust=workspaces.trust, mcp_list=workspaces.servers,
-            model_list=workspaces.models, magi_list=MagiVerbs(at).list,
+            model_list=workspaces.models, magi_list=magi.list,
+            magi_accept=magi.accept, magi_log=magi.log,
             child_spawn=children.spawn, child_send=children.send, child_wait=children.wait,
             child_list=children.list, child_close=children.close, child_limits=children.limits,
             graph_run=graphs.run, graph_show=graphs.show,

@@ -157,3 +157,23 @@ def test_all_projects_are_forgotten_at_once(magy: Magy, tmp_path: Path) -> None:
         (root / kept_log.PATH).write_text("{}")
     assert "of 2 projects" in magy("magi", "log", "forget").stderr
     assert not (other / kept_log.PATH).exists() and not (magy.root / kept_log.PATH).exists()
+
+
+@pytest.mark.req("D079")
+def test_a_ruling_that_overturns_another_is_accepted_by_a_person(magy: Magy) -> None:
+    made = scripted(magy, RULING, "magi", QUESTION, "--format", "json")
+    first, own = json.loads(made.stdout)["id"], session(magy)
+    none = magy("magi", "accept", own)
+    assert none.returncode == 2 and "waits to be accepted" in none.stderr
+    review = put(review_of=first, review_reason="It failed.", complexity="simple",
+                 new_evidence=["It failed at noon."])  # fmt: skip
+    against = f"prompt: failed at noon\ntext: {said('REJECT', 90)}\n"
+    again = script(against, *ALL, asked(review).replace("prompt: decide", "prompt: Review"))
+    scripted(magy, again, "magi", "--resume", own, "--bypass", "Review it")
+    replay = magy("magi", "replay", own)
+    assert f"{first} holds until you accept {own}/" in replay.stderr, replay
+    done = magy("magi", "accept", own)
+    assert done.returncode == 0 and f"Accepted: {own}/" in done.stderr
+    replay = magy("magi", "replay", own)
+    assert f"holds in the place of {first}: a person accepted it." in replay.stderr
+    assert "the same as in the log, byte for byte" in replay.stderr

@@ -349,6 +349,17 @@ async def test_a_review_is_asked_about_and_does_not_overturn_by_itself(
         assert first["same"] and second["same"]
         assert "It would overturn an earlier ruling" in one.said()
         assert second["personNeeded"] and "holds until a person accepts" in second["report"]
+        assert (second["overturns"], second["accepted"]) == (first["id"], None)
+        with pytest.raises(RpcError, match="overturns none"):
+            await one.request("magi/accept", rulingId=first["id"])
+        with pytest.raises(RpcError, match="no ruling 'x'"):
+            await one.request("magi/accept", rulingId="x")
+        done = await one.request("magi/accept", rulingId=second["id"])
+        again_ = await one.request("magi/accept", rulingId=second["id"])
+        assert (done["known"], again_["known"]) == (False, True)
+        second, first = (await one.request("magi/list"))["rulings"]
+        assert second["accepted"] == again_["accepted"] and second["same"]
+        assert first["accepted"] is None
 
 
 async def test_a_node_that_a_person_closes_is_gone_and_the_ruling_is_the_same_again(
@@ -477,3 +488,36 @@ async def test_what_was_cancelled_keeps_the_votes_that_there_were(root: Path, st
         assert card["nodes"][2]["status"] == "was stopped"
         assert "2 of 3 voted. It was stopped, so there is no ruling." in "\n".join(card["rows"])
         assert (await one.request("magi/list"))["rulings"] == []
+
+
+@pytest.mark.req("D087")
+async def test_a_client_reads_and_reviews_what_casper_remembers(root: Path, state: Path) -> None:
+    now = time.time()
+    felt = Log(entries=tuple(
+        entry(f"{QUESTION} {n}", Memory(valence=-0.8, primary_emotion="fear", lesson=f"Wait {n}."),
+              now - n * 3600)
+        for n in range(4)
+    ))  # fmt: skip
+    (root / "memory").mkdir()
+    file = root / "memory" / "casper-emotional-log.json"
+    file.write_bytes(written(felt))
+    async with person(root, state, script(asked(put()), *ALL)) as one:
+
+        async def log(**params: Any) -> dict[str, Any]:
+            found: dict[str, Any] = await one.client.request("magy/magi/log", params)
+            return found
+
+        found = await log()
+        assert found["path"] == str(file) and found["reviewDue"] and found["reviewed"] is None
+        assert [each["lesson"] for each in found["entries"]] == [f"Wait {n}." for n in range(4)]
+        assert found["entries"][0]["emotion"] == "fear" and "MELCHIOR" not in json.dumps(found)
+        gone = found["entries"][1]["id"]
+        with pytest.raises(RpcError, match="no entry 'x'"):
+            await log(delete=["x", gone])
+        assert len((await log())["entries"]) == 4, "all or none"
+        left = await log(delete=[gone], reviewed=True)
+        assert len(left["entries"]) == 3 and not left["reviewDue"] and left["reviewed"]
+        assert gone not in file.read_text() and "Wait 2." in file.read_text()
+        file.write_text("{")
+        with pytest.raises(RpcError, match=r"log\.json:1 is not JSON"):
+            await log()

@@ -10,7 +10,8 @@ of ASCII and of what nodes wrote, `rows` says the same in lines of any length. A
 cancelled ends with the votes that there were, and with no ruling.
 
 `magy/magi/list` has the rulings of a session, worked out again from the votes in its log, and what
-goes on in it now.
+goes on in it now. With `magy/magi/accept` a person accepts a ruling that overturns an earlier one,
+which holds until then. `magy/magi/log` has CASPER's emotional log of a project, for people.
 """
 
 from __future__ import annotations
@@ -119,6 +120,10 @@ class MagiRuling(Wire):
     standing: Standing
     confidence: int = Field(description="Percent")
     person_needed: bool = Field(description="A person has to decide before anything is done")
+    overturns: str | None = Field(
+        description="The ruling in whose place it comes once a person accepts it; null: none"
+    )
+    accepted: str | None = Field(description="When a person accepted that; null: nobody has")
     same: bool = Field(description="It is, byte for byte, what the log has")
     report: str = Field(description="The whole report, for people")
     ruling: dict[str, Any] = Field(description="The canonical JSON that the report is made of")
@@ -129,3 +134,44 @@ class MagiListResult(Wire):
     rulings: list[MagiRuling] = Field(description="The newest first, ten at most")
     running: list[Deliberation] = Field(description="What goes on now, the oldest first")
     next_cursor: int | None = Field(default=None, description="Where older ones are; null: none")
+
+
+class MagiAcceptParams(SessionParams):
+    ruling_id: str = Field(description="The `id` of one that `overturns` another")
+
+
+class MagiAccepted(Wire):
+    accepted: str = Field(description="When a person accepted it")
+    known: bool = Field(description="That was before this request")
+
+
+class MagiLogParams(Wire):
+    cwd: str | None = Field(
+        default=None, description="A directory of the project; null: the first folder"
+    )
+    delete: list[str] = Field(
+        default_factory=list, max_length=1000, description="Takes the entries with these ids out"
+    )
+    reviewed: bool = Field(default=False, description="Says that a person has read it now")
+
+
+class FeelingShown(Wire):
+    """How a question felt, and what was learned. The question itself is not kept."""
+
+    id: str
+    date: str
+    topic_hash: str = Field(description="The same for the same question")
+    valence: float = Field(description="From -1, how bad it felt, to 1, how good")
+    emotion: str
+    lesson: str
+    strength: float = Field(description="How much it counts by now, from 0 to 1")
+    kept_until: str
+
+
+class MagiLogResult(Wire):
+    path: str = Field(description="The file")
+    entries: list[FeelingShown] = Field(description="The newest first")
+    reviewed: str | None = Field(description="When a person has read it last; null: never")
+    review_due: bool = Field(
+        description="Many strong feelings within a week: none is used until a person has read them"
+    )

@@ -238,6 +238,14 @@ class Verbs:
         "List the rulings of a session, worked out again from the votes in its log. A prompt that "
         "begins with `@magi` asks for one.",
     ]
+    magi_accept: Annotated[
+        Verb[magi.MagiAcceptParams, magi.MagiAccepted],
+        "Accept a ruling that overturns an earlier one; until then the earlier one holds.",
+    ]
+    magi_log: Annotated[
+        Verb[magi.MagiLogParams, magi.MagiLogResult],
+        "Read CASPER's emotional log of a project, take entries out, or say that it was read.",
+    ]
     mcp_list: Annotated[
         Verb[servers.McpServersParams, servers.McpServersResult],
         "How the MCP servers of a project are doing, and what tools they give. Starts none, unless "

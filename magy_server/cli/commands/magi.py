@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 from functools import partial
 
-from magy_server.api.rulings import worked_out
+from magy_server.api.rulings import accept, worked_out
 from magy_server.api.sessions.totals import Totals
 from magy_server.cli import emotional_log, exit_codes, session_ids
 from magy_server.cli.commands.run import run_turn
@@ -16,13 +16,13 @@ from magy_server.cli.composition import Composition
 from magy_server.cli.given_prompt import prompt_of
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.terminal import standard_output
-from magy_server.cli.team_options import LOG, REPLAY
+from magy_server.cli.team_options import ACCEPT, LOG, REPLAY
 from magy_server.cli.turn.interrupts import until_left
 from magy_server.cli.turn.presentation import Shown
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import InvalidRequest, NotFound
 from magy_server.core.magi.case import LONGEST_CONTEXT, LONGEST_QUESTION
-from magy_server.core.magi.recorded import records
+from magy_server.core.magi.recorded import Record, records
 from magy_server.core.magi.reports import Form, shown
 from magy_server.core.magi.ruling import Canonical, canonical, encoded, rule
 from magy_server.core.values import Embedded, Text
@@ -37,6 +37,8 @@ def magi(options: argparse.Namespace, app: Composition) -> int:
     words: list[str] = options.words
     if words[0] == REPLAY and len(words) == 2:
         return asyncio.run(_replay(options, words[1], app))
+    if words[0] == ACCEPT and len(words) in (2, 3):
+        return asyncio.run(_accept(words[1], "".join(words[2:]), app))
     if words[0] == LOG and (len(words) == 1 or words[1] in emotional_log.VERBS):
         return asyncio.run(emotional_log.log(options, words[1:], app))
     if options.unmet:
@@ -115,12 +117,40 @@ async def _replay(options: argparse.Namespace, session: str, app: Composition) -
     for one in found:
         deliberation = replace(one.record.deliberation, unmet=unmet)
         await output.write(_formed(canonical(rule(deliberation)), options.format or "text"))
+        if said := _holds(one.record):
+            complain(said)
     wrong = [one.record.deliberation.id for one in found if not one.same]
     for id in wrong:
         complain(f"{id}: the ruling in the log is another than its votes come to.")
     if not wrong:
         complain(f"{len(found)} worked out again: the same as in the log, byte for byte.")
     return exit_codes.ERROR if wrong else exit_codes.DONE
+
+
+def _holds(record: Record) -> str:
+    """Which ruling holds, where one overturns another; "": it overturns none."""
+    review = record.deliberation.case.review
+    if review is None or not rule(record.deliberation).overturns:
+        return ""
+    id = record.deliberation.id
+    if record.accepted is not None:
+        return f"{id} holds in the place of {review.of}: a person accepted it."
+    session = id.rpartition("/")[0]
+    return f"{review.of} holds until you accept {id}: magy magi accept {session} {id}"
+
+
+async def _accept(session: str, id: str, app: Composition) -> int:
+    """Without an id, the latest ruling that overturns another."""
+    async with app.acting(session) as (service, info):
+        if not id:
+            found = [one.record for one in await worked_out(service.world.store, info.id)]
+            open_ = [one.deliberation.id for one in found if _holds(one) and not one.accepted]
+            if not open_:
+                raise NotFound(f"No ruling in session {info.id} waits to be accepted.")
+            id = open_[-1]
+        await accept(service, info.id, id)
+    complain(f"Accepted: {id}.")
+    return exit_codes.DONE
 
 
 def _formed(ruling: Canonical, form: Form) -> str:

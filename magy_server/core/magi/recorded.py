@@ -26,10 +26,13 @@ from magy_server.core.magi.deliberation import (
 )
 from magy_server.core.magi.ruling import rule
 from magy_server.core.magi.vote import NODES, Node
+from magy_server.core.reviews.review_events import Noted
 from magy_server.core.values import Call
 from magy_server.dataclass import dataclass
 
 TOOL = "deliberate"
+ACCEPTED = "accepted/"
+"""Begins the id of the note in which a person accepts a ruling; the id of its call follows."""
 PIECE = 12
 """Characters of a lesson by which it is known where only a part of it is repeated."""
 _SECOND = "-2"
@@ -60,11 +63,12 @@ def begun_as(call: str, session: str) -> tuple[Node, Stage, int] | None:
 @dataclass(frozen=True, slots=True)
 class Record:
     """`at`: when it was asked for, seconds since the epoch. `finished`: the end of the call, None
-    while it lasts."""
+    while it lasts. `accepted`: when a person accepted that it overturns an earlier one."""
 
     deliberation: Deliberation
     at: float
     finished: Finished | None
+    accepted: float | None = None
 
     @property
     def ended(self) -> bool:
@@ -79,6 +83,7 @@ def records(session: str, entries: Iterable[Entry]) -> Sequence[Record]:
     reports: dict[str, Mailed] = {}
     told: dict[str, Mapping[str, Mailed]] = {}
     reminded: dict[str, tuple[str, ...]] = {}
+    accepted: dict[str, float] = {}
     for entry in entries:
         match entry.event:
             case Replied():
@@ -89,6 +94,8 @@ def records(session: str, entries: Iterable[Entry]) -> Sequence[Record]:
                 reports[entry.event.sender] = entry.event
             case Started() if entry.event.call in calls:
                 reminded.setdefault(entry.event.call, entry.event.evidence.reminded)
+            case Noted(id=id) if id.startswith(ACCEPTED):
+                accepted.setdefault(id.removeprefix(ACCEPTED), entry.at)
             case Finished() if entry.event.call in calls:
                 ends[entry.event.call] = entry.event
                 told[entry.event.call] = dict(reports)  # what comes later changes no ruling
@@ -101,7 +108,8 @@ def records(session: str, entries: Iterable[Entry]) -> Sequence[Record]:
         mails = told.get(call, reports)
         one = deliberation(session, call, case, mails, reminded.get(call, ()))
         one = over(one) if call in ends else one
-        found.append(Record(replace(one, earlier=earlier(case, found)), at, ends.get(call)))
+        one = replace(one, earlier=earlier(case, found))
+        found.append(Record(one, at, ends.get(call), accepted.get(call)))
     return found
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
 
+from magy_server.core.magi.emotional_log import Log, entry, written
+from magy_server.core.magi.vote import Memory
 from tests.clients.nvim.conftest import Start
 from tests.clients.record import MAGI
 
@@ -112,6 +115,27 @@ def test_three_deliberate_and_their_ruling_is_read_again(start: Start) -> None:
         nvim.until_seen("MELCHIOR", "CASPER", "The votes say yes")
         nvim.command("Magy rulings")
         nvim.until_seen("byte for byte")
+
+
+@pytest.mark.req("D087")
+def test_what_casper_remembers_is_read_and_taken_out(start: Start, shop: Path) -> None:
+    felt = [
+        entry(f"Ship {n}?", Memory(valence=-0.8, primary_emotion="fear", lesson=f"Wait {n}."),
+              time.time() - n)
+        for n in range(4)
+    ]  # fmt: skip
+    (shop / "memory").mkdir()
+    file = shop / "memory" / "casper-emotional-log.json"
+    file.write_bytes(written(Log(entries=tuple(felt))))
+    with start(SCRIPT, "prices.py") as nvim:
+        nvim.command("Magy feelings")
+        nvim.until_seen("Many strong feelings within a week", "-0.8 counts 80 % fear: Wait 0.")
+        nvim.lua("vim.fn.confirm = function() return 1 end")
+        nvim.keys("5Gx")
+        nvim.until("it is gone", lambda: "Wait 1." not in nvim.seen())
+        assert "Wait 1." not in file.read_text() and "Wait 2." in file.read_text()
+        nvim.keys("r")
+        nvim.until("reviewed", lambda: '"reviewed": "2' in file.read_text())
 
 
 @pytest.mark.req("F010", "F011", "G005")

@@ -186,6 +186,10 @@ M.all = {
     run = of_view("magi", "deliberate"),
   },
   rulings = { words = "read a ruling of the session, worked out again", run = of_view("magi", "rulings") },
+  feelings = {
+    words = "read what CASPER remembers in this project",
+    run = of_view("magi", "emotional_log"),
+  },
   actions = {
     words = "choose what to do here: explain, fix, refactor, document, ...",
     run = function(args)
