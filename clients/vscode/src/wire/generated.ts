@@ -808,6 +808,21 @@ export interface Failure {
   message: string;
 }
 
+/** How a question felt, and what was learned. The question itself is not kept. */
+export interface FeelingShown {
+  id: string;
+  date: string;
+  /** The same for the same question */
+  topicHash: string;
+  /** From -1, how bad it felt, to 1, how good */
+  valence: number;
+  emotion: string;
+  lesson: string;
+  /** How much it counts by now, from 0 to 1 */
+  strength: number;
+  keptUntil: string;
+}
+
 export interface FinalNewline {
   base: boolean;
   current: boolean;
@@ -1117,6 +1132,19 @@ export interface LocationsAnswer {
   locations: Location[];
 }
 
+export interface MagiAcceptParams {
+  sessionId: string;
+  /** The `id` of one that `overturns` another */
+  rulingId: string;
+}
+
+export interface MagiAccepted {
+  /** When a person accepted it */
+  accepted: string;
+  /** That was before this request */
+  known: boolean;
+}
+
 export interface MagiListParams {
   sessionId: string;
   /** How `report` is written */
@@ -1134,6 +1162,26 @@ export interface MagiListResult {
   nextCursor: number | null;
 }
 
+export interface MagiLogParams {
+  /** A directory of the project; null: the first folder */
+  cwd?: string | null;
+  /** Takes the entries with these ids out */
+  delete?: string[];
+  /** Says that a person has read it now */
+  reviewed?: boolean;
+}
+
+export interface MagiLogResult {
+  /** The file */
+  path: string;
+  /** The newest first */
+  entries: FeelingShown[];
+  /** When a person has read it last; null: never */
+  reviewed: string | null;
+  /** Many strong feelings within a week: none is used until a person has read them */
+  reviewDue: boolean;
+}
+
 /** What a deliberation of the session came to, worked out from the votes in its log. */
 export interface MagiRuling {
   id: string;
@@ -1145,6 +1193,10 @@ export interface MagiRuling {
   confidence: number;
   /** A person has to decide before anything is done */
   personNeeded: boolean;
+  /** The ruling in whose place it comes once a person accepts it; null: none */
+  overturns: string | null;
+  /** When a person accepted that; null: nobody has */
+  accepted: string | null;
   /** It is, byte for byte, what the log has */
   same: boolean;
   /** The whole report, for people */
@@ -2324,6 +2376,16 @@ export interface Requests {
   "magy/magi/list": {
     params: MagiListParams;
     result: MagiListResult;
+  };
+  /** Accept a ruling that overturns an earlier one; until then the earlier one holds. */
+  "magy/magi/accept": {
+    params: MagiAcceptParams;
+    result: MagiAccepted;
+  };
+  /** Read CASPER's emotional log of a project, take entries out, or say that it was read. */
+  "magy/magi/log": {
+    params: MagiLogParams;
+    result: MagiLogResult;
   };
   /** How the MCP servers of a project are doing, and what tools they give. Starts none, unless `connect` names it. */
   "magy/mcp/list": {
