@@ -468,8 +468,7 @@ async def test_nothing_is_kept_unless_it_is_turned_on_and_a_broken_log_harms_nob
 
 
 async def test_what_was_cancelled_keeps_the_votes_that_there_were(root: Path, state: Path) -> None:
-    wait = call("bash", command="sleep 300")
-    slow = f"prompt: question as CASPER, and vote\n{wait}---\ntext: {said('REJECT', 55)}\n"
+    slow = f"prompt: question as CASPER, and vote\ndelay: 600\ntext: {said('REJECT', 55)}\n"
     async with person(root, state, script(asked(put()), *ALL[:2], slow)) as one:
         await bypass(one)
         await one.ask("decide")
