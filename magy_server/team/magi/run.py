@@ -74,18 +74,19 @@ class DeliberationRun:
         """Returns it when all votes are there, or no more come. Raises what spawning and waiting
         do; what was begun goes on then, and is found by who begins again."""
         while True:
-            now = await self._look()
+            now, live = await self._look()
             self.show(now)
             if now.complete:
                 await self._close_ended()
                 return now
             if not await self._begin(now):
-                await self._wait()
+                await self._wait(live)
 
     # --- looking ----------------------------------------------------------------------------------
 
-    async def _look(self) -> Deliberation:
-        """How it is by now: what has ended, the log tells, and who is at work, the list."""
+    async def _look(self) -> tuple[Deliberation, list[ChildInfo]]:
+        """How it is by now: what has ended, the log tells, and who is at work, the list, which
+        comes along."""
         there = await self._there()
         await self.parent.refresh()
         state = self.parent.state
@@ -94,7 +95,8 @@ class DeliberationRun:
         now = replace(now, earlier=earlier(self.case, self.rulings))
         live = [one for one in there if one.session not in reports]
         await self._take_results()
-        return replace(now, ballots=with_live(now.ballots, self.id, live))
+        working = [one for one in live if one.status in LIVE]
+        return replace(now, ballots=with_live(now.ballots, self.id, live)), working
 
     async def _there(self) -> list[ChildInfo]:
         """The children that are for this deliberation."""
@@ -177,13 +179,10 @@ class DeliberationRun:
 
     # --- waiting ----------------------------------------------------------------------------------
 
-    async def _live(self) -> list[ChildInfo]:
-        return [one for one in await self._there() if one.status in LIVE]
-
-    async def _wait(self) -> None:
-        """Until one of them has ended, or the time of one is long over: then it is looked for once,
+    async def _wait(self, live: Sequence[ChildInfo]) -> None:
+        """Until one of them, who were at work when it was looked, has ended: who has since then,
+        ends the wait at once. Or until the time of one is long over: then it is looked for once,
         and stopped if it is still at work."""
-        live = await self._live()
         if not live:
             return
         deadline = max(min(map(self._deadline, live)), self.world.clock.now() + LEAST)
@@ -195,8 +194,8 @@ class DeliberationRun:
             return
         if waited.why != "timed_out":
             return
-        for one in await self._live():
-            if self._deadline(one) <= self.world.clock.now():
+        for one in await self._there():
+            if one.status in LIVE and self._deadline(one) <= self.world.clock.now():
                 await self.children.close(
                     one.session, "cancel", "its time is over", by=self.parent.id
                 )
