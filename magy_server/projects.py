@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import time
@@ -97,6 +98,9 @@ class Projects:
         self._hashes: dict[str | None, str | None] = {}
         self._known: dict[str | None, Project] = {}
         self._folders: dict[str | None, _Folders] = {}
+        self._just_seen: dict[str | None, Project] = {}
+        """What was looked at since the loop last waited: all that is asked for at one moment is as
+        it was then, and a prompt asks twenty times. Used on the loop alone."""
         self._keeping = threading.Lock()
         self._homes: dict[str, str] = {}
         """The workspace roots of worktrees, by place."""
@@ -114,6 +118,16 @@ class Projects:
         if root is not None and root not in self._hashes:
             root = self._home(root)
         known = self._known.get(root)
+        if known is not None and self._just_seen.get(root) is known and _loop() is not None:
+            return known
+        found = self._as_it_is(root, known)
+        if (loop := _loop()) is not None:
+            if not self._just_seen:
+                loop.call_soon(self._just_seen.clear)
+            self._just_seen[root] = found
+        return found
+
+    def _as_it_is(self, root: str | None, known: Project | None) -> Project:
         if known is not None and self._unchanged(root, known):
             return known
         signature = self._looked(root)
@@ -346,6 +360,14 @@ def _folders(root: str | None) -> Iterator[str]:
     yield from looked_through(str(layers.config_dir()), os.path.expanduser("~"))
     if root is not None:
         yield from islice(magy_folders(root), MOST + 1)
+
+
+def _loop() -> asyncio.AbstractEventLoop | None:
+    """The loop that runs in this thread."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _stamp(path: str) -> Stamp:

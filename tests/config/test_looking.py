@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import sys
@@ -159,3 +160,21 @@ def test_each_change_is_noticed(home: Path, changes: list[Step]) -> None:
         else:
             perform(home, step, number)
         assert looked(kept, home).signature == signature_of(str(home / "root")), step
+
+
+async def test_what_is_asked_for_at_one_moment_is_as_it_was_then(home: Path) -> None:
+    """Whoever asks after the loop has waited is told what is there now."""
+    projects = Projects({}, MemoryStore())
+    file = home / "config" / "skills" / "mine" / "SKILL.md"
+    assert "mine" not in projects.skills(None)
+    await asyncio.sleep(0)
+    file.parent.mkdir(parents=True)
+    for word in ("First", "Later", "Again"):
+        file.write_text(f"---\nname: mine\ndescription: {word}.\n---\nDo.\n")
+        assert projects.skills(None)["mine"].description == f"{word}."
+        file.write_text(f"---\nname: mine\ndescription: Then {word}.\n---\nDo.\n")
+        assert projects.skills(None)["mine"].description == f"{word}."
+        told = await asyncio.to_thread(projects.skills, None)
+        assert told["mine"].description == f"Then {word}.", "a thread looks for itself"
+        assert projects.skills(None)["mine"].description == f"Then {word}."
+        await asyncio.sleep(0)
