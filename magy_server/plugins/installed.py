@@ -53,6 +53,12 @@ class Installed:
         """Returns it as people are told of it."""
         return f"The plugin {self.name} ({self.package} {self.version})"
 
+    @property
+    def advice(self) -> str:
+        """Returns what to do when it is wrong."""
+        do = "Mend it" if self.editable else "Tell its author"
+        return f"{do}; `magy plugins disable {self.name}` switches it off."
+
 
 def installed() -> tuple[Mapping[str, Installed], tuple[str, ...]]:
     """The plugins by name, and what is wrong with others, in sentences."""

@@ -17,7 +17,7 @@ from magy_server.dataclass import dataclass
 from magy_server.plugins import Door, Plugin
 from magy_server.plugins.importing import forget, import_module
 from magy_server.plugins.installed import Installed
-from magy_server.plugins.parts import Listening, Provider, provider_of, tool_of
+from magy_server.plugins.parts import Listening, Provider, named, provider_of, tool_of
 from magy_server.plugins.supervising import failure
 from magy_server.plugins.switches import Chosen
 from magy_server.regex import regex
@@ -121,18 +121,17 @@ async def load_again(one: Installed, taken: Collection[str], seconds: float) -> 
 
 async def _loaded(one: Installed, taken: Collection[str], seconds: float) -> Loaded:
     """Raises InvalidConfig."""
-    off = f"`magy plugins disable {one.name}` switches it off"
     try:
         async with asyncio.timeout(seconds):
             return await _in_daemon_thread(lambda: _imported(one, taken))
     except TimeoutError:
         raise InvalidConfig(
             f"{one.title} did not finish its start (the import of {one.value}) in {seconds:g} s, "
-            f"and is not used. Tell its author; {off}."
+            f"and is not used. {one.advice}"
         ) from None
     except _Failed as failed:
         if isinstance(failed.error, _Wrong):
-            said = f"{one.title} is not used: {failed.error}. Tell its author; {off}."
+            said = f"{one.title} is not used: {failed.error}. {one.advice}"
             raise InvalidConfig(said) from None
         raise InvalidConfig(failure(one, "its start", failed.error)) from None
 
@@ -233,4 +232,4 @@ def _check_async(function: object) -> None:
         inspect.iscoroutinefunction(function)
         or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
     ):
-        raise _Wrong(f"{function!r:.200} is not an async function")
+        raise _Wrong(f"{named(function):.200} is not an async function")

@@ -198,7 +198,7 @@ def provider_of(plugin: Installed, contexts: Sequence[Context]) -> Provider:
 
 
 async def _context(plugin: Installed, context: Context, where: Where) -> str:
-    about = f"a context ({_name(context)})"
+    about = f"a context ({named(context)})"
     try:
         async with asyncio.timeout(CONTEXT_TIME):
             text = await supervised(plugin, about, lambda: context(where))
@@ -215,7 +215,8 @@ async def _context(plugin: Installed, context: Context, where: Where) -> str:
     return whole((text or "")[:SECTION])
 
 
-def _name(given: object) -> str:
+def named(given: object) -> str:
+    """Returns what its author calls it."""
     return str(getattr(given, "__qualname__", type(given).__name__))
 
 
@@ -229,7 +230,7 @@ class Listening:
     def __init__(self, plugin: Installed, heard: Heard) -> None:
         self._plugin = plugin
         self._heard = heard
-        self._about = f"a listener ({_name(heard)})"
+        self._about = f"a listener ({named(heard)})"
         self._waiting: deque[tuple[str, Sequence[Entry]]] = deque()
         self._tasks = Tasks()
         self._telling = False

@@ -137,8 +137,7 @@ def failure(plugin: Installed, what: str, error: BaseException) -> str:
     """Returns a sentence on an error: whose it is, where, and what to do."""
     return (
         f"{plugin.title} failed in {what}: {type(error).__name__}: {_said(error)}"
-        f"{_at(plugin, error)}. Tell its author; `magy plugins disable {plugin.name}` switches it "
-        "off."
+        f"{_at(plugin, error)}. {plugin.advice}"
     )
 
 

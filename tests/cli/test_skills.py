@@ -26,6 +26,11 @@ def test_a_skill_is_written_listed_and_checked(magy: Magy) -> None:
     again = magy("skills", "new", "my-notes")
     assert again.returncode == 2 and "is there already" in again.stderr
     assert "not a valid skill name" in magy("skills", "new", "My Notes").stderr
+    text = (own / "SKILL.md").read_text()
+    (own / "SKILL.md").write_text(text.replace("read_file grep", "raed_file mcp__a__b Grep"))
+    mistyped = magy("skills", "check")
+    assert f"{own}/SKILL.md: Magy has no tool raed_file. If" in mistyped.stdout
+    assert mistyped.returncode == 0, "a plugin may bring it"
     (own / "SKILL.md").write_text("---\nname: my-notes\ntype: odd\n---\nx")
     for words in ((), (str(own),), (str(own.parent),)):
         wrong = magy("skills", "check", *words)

@@ -64,7 +64,7 @@ async def test_what_is_wrong_with_one_is_said_and_the_others_are_used(loading: L
     assert "there is a tool of the name 'say_fine' already" in said["twice"]
     assert "'mcp__x__y', which cannot be used" in said["foreign"]
     assert "its tool mute has no docstring" in said["mute"]
-    assert "<built-in function print> is not an async function" in said["odd"]
+    assert "print is not an async function" in said["odd"]
     assert "NameError" in said["unshaped"]
     with pytest.raises(NotFound, match="has a door 'front'; there: none"):
         plugins.door("front")

@@ -69,7 +69,7 @@ async def test_parts_of_a_wrong_kind_are_said_and_the_others_are_used(loading: L
     assert "not a list: write contexts=[...]. Tell its author" in said["alone"]
     assert "write listeners=[...]" in said["deaf"] and "write tools=[...]" in said["bare"]
     assert "its doors are [<function" in said["doors"] and "has the name 5" in said["door"]
-    assert "f at 0x" in said["sync"] and "is not an async function" in said["sync"]
+    assert "not used: f is not an async function" in said["sync"]
     assert "<built-in function len> is not an async function" in said["facts"]
     assert "has a kind that is no text" in said["kind"]
     assert "more than 50,000 characters" in said["long"]

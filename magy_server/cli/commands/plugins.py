@@ -15,7 +15,7 @@ from magy_server.cli.commands.sessions import sure
 from magy_server.cli.composition import Composition, Verb
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.screen.terminal import Screen, standard_output
-from magy_server.cli.screen.text import Span, filled, record
+from magy_server.cli.screen.text import Span, counted, filled, record
 from magy_server.config import layers
 from magy_server.core.text.sanitizing import one_line
 from magy_server.plugins import switches
@@ -30,6 +30,9 @@ RISK = (
 
 CLOSING = 30.0
 """Seconds that a door has to close in."""
+
+
+_FOLLOWS = "no: it is installed for development, and follows its files"
 
 
 async def listed(options: argparse.Namespace, app: Composition) -> int:
@@ -68,11 +71,11 @@ def _brings(one: Loaded, width: int | None) -> Sequence[Span]:
     lines = [
         ("tools", ", ".join(f"{tool.name} ({tool.effect})" for tool in one.tools)),
         ("key", one.tools[0].key if one.tools else ""),
-        ("hears", f"{len(plugin.listeners)} listeners" if plugin.listeners else ""),
-        ("prompts", f"{len(plugin.contexts)} contexts" if plugin.contexts else ""),
+        ("hears", counted(len(plugin.listeners), "listener") if plugin.listeners else ""),
+        ("prompts", counted(len(plugin.contexts), "context") if plugin.contexts else ""),
         ("doors", ", ".join(plugin.doors)),
         ("skills", one.installed.skills),
-        ("pinned", "no: it is installed for development" if one.installed.editable else ""),
+        ("pinned", _FOLLOWS if one.installed.editable else ""),
     ]
     shown = [f"{name:<8}{one_line(said)}" for name, said in lines if said]
     return [(filled(line, width, "      "), "") for line in shown or ["It adds nothing."]]

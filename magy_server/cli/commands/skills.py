@@ -113,26 +113,42 @@ async def check(options: argparse.Namespace, app: Composition) -> int:
     screen = Screen(standard_output())
     if options.paths:
         paths = [one for path in options.paths for one in finding.below(path)]
-        wrong = [problem for path in paths if (problem := _wrong(path))]
+        read = [_read(path) for path in paths]
+        wrong, skills = [one for one in read if isinstance(one, str)], read
         count = len(paths)
     else:
-        _, skills = await _found(options, app)
-        wrong = list(skills.problems)
-        count = len(skills) + len(skills.broken)
-        if skills.untrusted:
-            await screen.write([(_unused(skills), "yellow")])
+        _, found = await _found(options, app)
+        wrong, skills = list(found.problems), list(found.values())
+        count = len(found) + len(found.broken)
+        if found.untrusted:
+            await screen.write([(_unused(found), "yellow")])
     for problem in wrong:
         complain(problem)
+    for skill in skills:
+        if isinstance(skill, Skill) and (names := _unknown_tools(skill)):
+            said = (
+                f"{visible(skill.where)}: Magy has no tool {', '.join(names)}. If no plugin or MCP "
+                "server has it, correct `allowed-tools`; docs/reference/tools.md lists them.\n"
+            )
+            await screen.write([(said, "yellow")])
     await screen.write([(f"{counted(count, 'skill')} looked at, {len(wrong)} wrong\n", "")])
     return exit_codes.ERROR if wrong else exit_codes.DONE
 
 
-def _wrong(path: str) -> str:
+def _read(path: str) -> Skill | str:
+    """The skill, or what is wrong with it."""
     try:
-        finding.read_one(path)
+        return finding.read_one(path)
     except InvalidConfig as error:
         return error.message
-    return ""
+
+
+def _unknown_tools(skill: Skill) -> Sequence[str]:
+    from magy_server.tools.tool_schemas import SCHEMAS
+
+    stated = skill.tools or ()
+    return [name for name in stated if name not in SCHEMAS and not name.endswith("*")
+            and not name.startswith("mcp__")]  # fmt: skip
 
 
 async def explain(options: argparse.Namespace, app: Composition) -> int:
