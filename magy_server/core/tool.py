@@ -241,6 +241,10 @@ class ToolContext(FactContext, Protocol):
         into files which their arguments do not name. What is not `allow` is left out, and said.
         `within`: the folder that it lies in, if that is not the workspace."""
 
+    def may_open(self, url: str) -> Action:
+        """What the rules say to opening this page in a browser: for a page that goes on to another
+        by itself. Nobody can be asked then."""
+
     def emit(self, text: str) -> None:
         """Shows output so far to the person watching; the client may drop it."""
 

@@ -137,6 +137,9 @@ class RunContext(LookContext):
     def may_read(self, path: str, within: str = "") -> Action:
         return self._law.may_read(within or self.root, path)
 
+    def may_open(self, url: str) -> Action:
+        return self._law.may_open(url)
+
     def emit(self, text: str) -> None:
         if text := self._sieve(whole(text)):
             self._live.stream_delta("output", self.call, text)

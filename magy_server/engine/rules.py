@@ -107,6 +107,11 @@ class Law:
         facts = Facts(resources=(Resource(kind="read", subject=path, relative=relative),))
         return self._under("read", "read", facts).action
 
+    def may_open(self, url: str) -> Action:
+        """What the rules say about opening a page in a browser."""
+        facts = Facts(resources=(Resource(kind="net", subject=url),))
+        return self._under("browser", "net", facts).action
+
 
 async def law(session: Session, world: World) -> Law:
     state = session.state

@@ -153,6 +153,37 @@ async def test_a_page_reaches_neither_this_machine_nor_another_page_unasked(
         assert f"the page wanted to go to {secret.url('/')}" in said["c8"]
 
 
+@pytest.mark.req("A097")
+async def test_a_page_goes_to_none_that_a_rule_denies(root: Path, state: Path) -> None:
+    async with WebServer() as web:
+        rules = {"*": "allow", web.url("/admin*"): "deny", f"use {web.url('/looked*')}": "deny"}
+        allowed: dict[str, Any] = {"permission": {"browser": rules}, **ROOTLESS}
+        async with at_work(root, state, **allowed) as (one, server):
+            shop(web, [], away="/admin/users")
+            web.page("/admin/users", "everybody")
+            web.page("/looked", "looked at")
+            web.redirect("/led", web.url("/admin/users"))
+            web.page("/pushes", "<p>mine</p><script>history.pushState(0, '', '/admin')</script>")
+            web.page("/on", "<script>location = '/other'</script>")
+            click = [{"do": "click", "target": "Elsewhere"}]
+            server.reply(
+                made("browser", 1, url=web.url("/"), steps=click),
+                made("browser", 2, url=web.url("/led")),
+                made("browser", 3, url=web.url("/pushes")),
+                made("browser", 4, url=web.url("/admin/users")),
+                made("browser", 5, url=web.url("/on")),
+            )
+            server.reply(text("Over."))
+            await answered(one)
+            said = results(server)
+        assert f"wanted to go to {web.url('/admin/users')}, which the rules deny" in said["c1"]
+        assert "Prices" in said["c1"] and "everybody" not in "".join(said.values())
+        for call in ("c2", "c3"):
+            assert "which the rules deny. Nothing of that is shown" in said[call], said[call]
+        assert "-> deny" in said["c4"]
+        assert "Another page" in said["c5"]
+
+
 async def test_a_page_that_opens_windows_or_makes_a_long_address_of_its_own_is_shown(
     root: Path, state: Path, headless: dict[str, str]
 ) -> None:

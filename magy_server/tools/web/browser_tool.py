@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from magy_server.core.errors import ToolError
 from magy_server.core.prompting.framing import framed
 from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, previewed
 from magy_server.core.values import Facts, Image, Resource, Value, digest
@@ -69,7 +70,15 @@ def browser_tool(*, sandbox: bool) -> Tool:
         await ctx.started()
         at = await asyncio.to_thread(target, ctx.facts.resources[0].subject)
         private = private_network or at.zone != "public"
-        page = await visited(Visit(at, steps, show, private=private, sandbox=sandbox))
+
+        async def denied(url: str) -> bool:
+            try:
+                meant = (await asyncio.to_thread(target, url)).url
+            except ToolError:
+                meant = url  # it leads elsewhere, or nowhere
+            return ctx.may_open(meant) == "deny" or ctx.may_open(f"use {meant}") == "deny"
+
+        page = await visited(Visit(at, steps, show, denied, private=private, sandbox=sandbox))
         return await _shown(page.url, page.title, page.content, page.notes, show)
 
     return browser

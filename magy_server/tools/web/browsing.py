@@ -10,7 +10,7 @@ import asyncio
 import os
 import shutil
 import socket
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import urlsplit
@@ -74,11 +74,13 @@ class Step(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """`private`: the page itself may be on this machine or in a private network."""
+    """`private`: the page itself may be on this machine or in a private network; `denied`: async
+    (url) -> whether the rules deny that page."""
 
     at: Target
     steps: Sequence[Step]
     show: Show
+    denied: Callable[[str], Awaitable[bool]]
     private: bool
     sandbox: bool
 
@@ -152,13 +154,18 @@ async def _on_page(visit: Visit, browser: Browser) -> Visited:
     page = await context.new_page()
     away: list[str] = []
     leaves: list[str] = []
+    denied: list[str] = []
 
     async def judge(route: Route, request: Request) -> None:
         """The page stays where it was allowed to be, and no other window opens."""
         window = request.is_navigation_request() and _is_window(page, request)
         own = request.is_navigation_request() and not window and request.frame == page.main_frame
         left = own and not _is_at(visit.at, request.url)
-        if window or left:
+        first = page.url == "about:blank"  # it has been judged
+        if own and not left and not first and await visit.denied(request.url):
+            denied.append(request.url)
+            await route.fulfill(status=204)
+        elif window or left:
             away.append(request.url)
             leaves.extend([request.url] if left else ())
             await route.fulfill(status=204)  # No Content: what is shown stays
@@ -170,17 +177,19 @@ async def _on_page(visit: Visit, browser: Browser) -> Visited:
     answer = await page.goto(visit.at.url, timeout=OPENING, wait_until="commit")
     await _loaded(page, leaves)
     await _at_rest(page)
-    _check_place(visit, page)
+    await _check_place(visit, page)
     for number, step in enumerate(visit.steps, 1):
         await _do(page, step, number)
-        _check_place(visit, page)
+        await _check_place(visit, page)
     notes = [f"the page wanted to go to {shortened(url, 500)}: open that if you mean it"
              for url in away[:5]]  # fmt: skip
+    notes += [f"the page wanted to go to {shortened(url, 500)}, which the rules deny"
+              for url in denied[:5]]  # fmt: skip
     if answer is not None and answer.status >= 400:
         notes.append(f"the server answered {answer.status}")
     content = await _content(page, visit.show)
     title = shortened(await page.title(), 200)
-    _check_place(visit, page)  # it may have gone elsewhere meanwhile
+    await _check_place(visit, page)  # it may have gone elsewhere meanwhile
     return Visited(shortened(page.url, LONGEST_URL), title, content, tuple(notes))
 
 
@@ -205,8 +214,13 @@ def _is_at(at: Target, url: str) -> bool:
     return same and (port == at.port or {port, at.port} == {80, 443})
 
 
-def _check_place(visit: Visit, page: Page) -> None:
-    """Raises ToolError where a redirect has led elsewhere: that page was not allowed."""
+async def _check_place(visit: Visit, page: Page) -> None:
+    """Raises ToolError where a redirect, or a script, has led where the page may not be."""
+    if page.url != visit.at.url and _is_at(visit.at, page.url) and await visit.denied(page.url):
+        raise ToolError(
+            f"{visit.at.url} led to {shortened(page.url, 500)}, which the rules deny. Nothing of "
+            "that is shown."
+        )
     if not _is_at(visit.at, page.url):
         raise ToolError(
             f"{visit.at.url} led to {shortened(page.url, 500)}, on another host. Nothing of that "
