@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import math
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from urllib.parse import urlsplit
 
@@ -20,6 +21,7 @@ PORTS = (80, 443)
 """Those of a host that is listed without one."""
 _HEAD = 1 << 16
 _PATIENCE = 30.0
+Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _CHUNK = 1 << 16
 _MOST_TOLD = 20
 IP = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -70,13 +72,19 @@ class Refused(Exception):
 
 
 class Proxy:
-    """`refused`: the hosts that were asked for and are not listed."""
+    """`refused`: the hosts that were asked for and are not listed. `most`: so many bytes of answers
+    pass; `full`: there were more, and nothing passes any longer."""
 
-    def __init__(self, hosts: Sequence[str]) -> None:
+    def __init__(self, hosts: Sequence[str], most: float = math.inf) -> None:
         self.refused: dict[str, None] = {}
+        self._left = most
         self._listed = [Listed.of(host) for host in hosts]
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[None]] = set()
+
+    @property
+    def full(self) -> bool:
+        return self._left < 0
 
     async def serve(self, listening: socket.socket) -> None:
         self._server = await asyncio.start_server(self._client, sock=listening, limit=_HEAD)
@@ -121,9 +129,20 @@ class Proxy:
         else:
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         try:
-            await _joined((reader, writer), upstream)
+            await self._joined((reader, writer), upstream)
         finally:
             upstream[1].close()
+
+    async def _joined(self, one: Ends, other: Ends) -> None:
+        """What the one says the other hears, until both have said all, or `other` too much."""
+        async with asyncio.TaskGroup() as group:
+            asking = group.create_task(_copied(one[0], other[1], lambda count: True))
+            if not await _copied(other[0], one[1], self._passes):
+                asking.cancel()
+
+    def _passes(self, count: int) -> bool:
+        self._left -= count
+        return not self.full
 
     async def _connected(
         self, host: str, port: int
@@ -218,20 +237,16 @@ def _refusal(why: Refused) -> bytes:
     return f"{head}\r\nConnection: close\r\n\r\n".encode() + text
 
 
-Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
-
-async def _joined(one: Ends, other: Ends) -> None:
-    """What the one says the other hears, until both have said all."""
-    async with asyncio.TaskGroup() as group:
-        group.create_task(_copied(one[0], other[1]))
-        group.create_task(_copied(other[0], one[1]))
-
-
-async def _copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _copied(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, passes: Callable[[int], bool]
+) -> bool:
+    """Returns False where something did not pass."""
     with suppress(OSError):
         while data := await reader.read(_CHUNK):
+            if not passes(len(data)):
+                return False
             writer.write(data)
             await writer.drain()
         if writer.can_write_eof():
             writer.write_eof()
+    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import shlex
@@ -13,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
+from magy_server.tools.web import browsing
 from tests.clients.test_emacs import missing
 from tests.clients.vscode import driven
 from tests.loopback import text
@@ -182,6 +184,34 @@ async def test_a_page_goes_to_none_that_a_rule_denies(root: Path, state: Path) -
             assert "which the rules deny. Nothing of that is shown" in said[call], said[call]
         assert "-> deny" in said["c4"]
         assert "Another page" in said["c5"]
+
+
+async def test_what_a_page_loads_and_gives_is_bounded(root: Path, state: Path) -> None:
+    """A browser takes many times of it."""
+
+    async def much(request: Request, exchange: Exchange) -> None:
+        with contextlib.suppress(OSError):
+            await exchange.send(200, b"x" * (browsing.LOADED + (8 << 20)), "text/plain")
+
+    loads = (
+        "<p id=said></p><script>fetch('/much').then(answer => answer.text()).then("
+        "text => said.textContent = 'ALL OF IT', () => said.textContent = 'cut')</script>"
+    )
+    long = "<p id=said></p><script>said.textContent = 'ab '.repeat(1e6)</script>"
+    allowed: dict[str, Any] = {"permission": {"browser": "allow"}, **ROOTLESS}
+    async with WebServer() as web, at_work(root, state, **allowed) as (one, server):
+        web.answer("/much", much)
+        web.page("/loads", loads)
+        web.page("/long", long)
+        wait = [{"do": "wait_for", "target": "cut"}]
+        server.reply(made("browser", 1, url=web.url("/loads"), steps=wait))
+        server.reply(made("browser", 2, url=web.url("/long")))
+        server.reply(text("Over."))
+        await answered(one)
+        said = results(server)
+    assert browsing.TOO_MUCH in said["c1"] and "ALL OF IT" not in said["c1"], said["c1"]
+    assert "ab ab" in said["c2"] and "more characters" in said["c2"]
+    assert len(said["c2"]) < 25_000
 
 
 async def test_a_page_that_opens_windows_or_makes_a_long_address_of_its_own_is_shown(

@@ -144,6 +144,18 @@ async def test_a_tunnel_and_its_end(echo: int) -> None:
     await proxy.close()
 
 
+async def test_no_more_than_so_many_bytes_pass(echo: int) -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+    proxy = Proxy([f"localhost:{echo}"], 8)
+    await proxy.serve(listening)
+    port = listening.getsockname()[1]
+    connect = f"CONNECT localhost:{echo} HTTP/1.1\r\n\r\n".encode()
+    assert (await said(port, connect, b"hello")).endswith(b"HELLO") and not proxy.full
+    assert (await said(port, connect, b"again")).endswith(b"\r\n\r\n") and proxy.full
+    assert (await said(port, connect, b"a")).endswith(b"\r\n\r\n")
+    await proxy.close()
+
+
 @pytest.mark.needs("bwrap", "curl")
 @pytest.mark.req("A104")
 async def test_what_is_listed_is_reached_from_inside(machine: Machine, echo: int) -> None:

@@ -12,6 +12,7 @@ import shutil
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import urlsplit
 
@@ -32,16 +33,21 @@ OPENING, STEP, QUIET = 30_000, 10_000, 2_000
 """Milliseconds: until a page is there, for a step, and until a page has come to rest after it."""
 LONGEST = 2_000_000
 """Characters of a page."""
+LOADED = 32 << 20
+"""Bytes that a page may load; a browser takes many times that of memory."""
 WIDE, HIGH = 1280, 900
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = (
     "--disable-quic", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run", "--disable-gpu", "--force-prefers-reduced-motion",
+    "--js-flags=--max-old-space-size=512",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )  # fmt: skip
 """The proxy looks names up, and nothing goes round it."""
 _SELECTORS = ("role=", "text=", "css=", "xpath=", "#", ".", "[", "//")
+_HTML = "most => (document.documentElement?.outerHTML ?? '').slice(0, most)"
+TOO_MUCH = f"the page loads more than {LOADED >> 20} MB; the rest was left out"
 _NO_PACKAGE = (
     "The tool browser needs the Python package playwright, which is not there. Tell the user: "
     "Magy's extra `browser` has it (`pip install 'magy[browser]'`)."
@@ -106,30 +112,36 @@ async def visited(visit: Visit) -> Visited:
     async with AsyncExitStack() as closing:
         try:
             async with asyncio.timeout(WHOLE):
-                port = await _proxied(visit, closing)
+                proxy, port = await _proxied(visit, closing)
                 running = async_playwright()
                 playwright = await running.__aenter__()
                 closing.push_async_callback(to_end, running.__aexit__())
                 browser = await _started(playwright, visit, port)
                 closing.push_async_callback(to_end, browser.close())
-                return await _on_page(visit, browser)
+                try:
+                    found = await _on_page(visit, browser)
+                except ToolError as error:
+                    raise ToolError(
+                        f"{error.message} [{TOO_MUCH}]" if proxy.full else error.message
+                    ) from None
+                return replace(found, notes=(*found.notes, TOO_MUCH)) if proxy.full else found
         except TimeoutError:
             raise ToolError(f"{visit.at.url}: the page took more than {WHOLE:g} s.") from None
         except Error as error:
             raise ToolError(f"{visit.at.url}: {_plain(error.message)}") from None
 
 
-async def _proxied(visit: Visit, closing: AsyncExitStack) -> int:
-    """The port of a proxy that reaches the internet, and the page itself."""
+async def _proxied(visit: Visit, closing: AsyncExitStack) -> tuple[Proxy, int]:
+    """A proxy that reaches the internet, and the page itself; and its port."""
     host = visit.at.host.strip("[]")
     name = f"[{host}]" if ":" in host else host
     own = [f"{name}:{visit.at.port}"] if visit.private else []
-    proxy = Proxy([*own, "*", f"*:{visit.at.port}"])
+    proxy = Proxy([*own, "*", f"*:{visit.at.port}"], LOADED)
     listening = socket.create_server(("127.0.0.1", 0))
     await proxy.serve(listening)
     closing.push_async_callback(proxy.close)
     port: int = listening.getsockname()[1]
-    return port
+    return proxy, port
 
 
 async def _started(playwright: Playwright, visit: Visit, port: int) -> Browser:
@@ -298,7 +310,9 @@ async def _content(page: Page, show: Show) -> bytes:
         return await page.screenshot(type="png")
     if show == "elements":
         return (await page.locator("body").aria_snapshot())[:LONGEST].encode("utf-8", "replace")
-    return (await page.content())[:LONGEST].encode("utf-8", "replace")
+    # Cut where it is: a page may be of any size, and all that comes here is in this memory.
+    html = await page.evaluate(_HTML, LONGEST)
+    return str(html)[:LONGEST].encode("utf-8", "replace")
 
 
 def _plain(message: str) -> str:
