@@ -70,7 +70,7 @@ async def test_parts_of_a_wrong_kind_are_said_and_the_others_are_used(loading: L
     assert "write listeners=[...]" in said["deaf"] and "write tools=[...]" in said["bare"]
     assert "its doors are [<function" in said["doors"] and "has the name 5" in said["door"]
     assert "not used: f is not an async function" in said["sync"]
-    assert "<built-in function len> is not an async function" in said["facts"]
+    assert "len is not an async function" in said["facts"]
     assert "has a kind that is no text" in said["kind"]
     assert "more than 50,000 characters" in said["long"]
     assert "Odd: (what it says cannot be shown)" in said["hides"]
