@@ -239,6 +239,15 @@ def test_a_search_tells_whose_lines_it_found(found: Facts, text: str, files: str
     assert log.state.conversation.untrusted == ((files,) if files else ())
 
 
+def test_a_description_is_no_reason_to_ask_about_the_tools_that_it_describes() -> None:
+    described = ("the tools of the MCP server log",)
+    wants = Facts(resources=(Resource(kind="net", subject="add of the MCP server log"),))
+    assert verdict(wants, "mcp__log__add", described, bypass=False) is None
+    for key, read in (("mcp__logs__add", described), ("mcp__log__add", (*described, "a.html"))):
+        assert verdict(wants, key, read, bypass=False) is not None
+    assert verdict(command("git push"), "bash", described, bypass=False) is not None
+
+
 def test_so_do_descriptions_that_are_in_each_request() -> None:
     tools = tuple(Section(name=name, hash="0" * 64) for name in ("bash", "mcp__log__add"))
     own = Log().begin().add(briefed(tools=tools[:1]))

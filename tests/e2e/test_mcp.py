@@ -128,15 +128,16 @@ async def test_once_a_server_has_said_something_every_call_is_asked_about(
     async with at_work(root, state, mcp={"rude": rude()}, **rules) as (one, server):
         await ready(one, server)
         done = len(server.asked)
+        server.reply(call("find_tools", {"query": "babble"}, id="c0"))
         server.reply(call("call_tool", babble, id="c1"))
         server.reply(call("call_tool", babble, id="c2"))
         server.reply(text("Over."))
         await one.ask("Try it", "p1")
         question = await one.question()
         assert "nobody vouches for (babble of the MCP server rude)" in question["rule"]
-        assert len(server.asked) == done + 2 and not question["remember"]
+        assert len(server.asked) == done + 3 and not question["remember"]
         await one.respond(question["interactionId"], allow=False)
-        await finished(one, server, done + 3)
+        await finished(one, server, done + 4)
 
 
 async def test_rules_name_tools_servers_and_patterns(root: Path, state: Path) -> None:

@@ -115,7 +115,11 @@ def found(facts: Facts, text: str) -> tuple[str, ...]:
 def described(tools: Iterable[str]) -> tuple[str, ...]:
     """Returns whose words the descriptions of these tools are, as far as MCP servers give them."""
     servers = dict.fromkeys(filter(None, map(server_of, tools)))
-    return tuple(f"the tools of the MCP server {server}" for server in servers)
+    return tuple(map(_tools_of, servers))
+
+
+def _tools_of(server: str) -> str:
+    return f"the tools of the MCP server {server}"
 
 
 def attached(
@@ -165,7 +169,10 @@ def all_of(known: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 def verdict(facts: Facts, key: str, read: Sequence[str], *, bypass: bool) -> Decision | None:
     """Returns the question about a call after texts of strangers were `read` (their places); None:
-    there is none."""
+    there is none. How a server describes its tools is no reason to ask about a call of them: who
+    has allowed that has allowed the tools as they are described."""
+    if server := server_of(key):
+        read = [place for place in read if place != _tools_of(server)]
     if not read or bypass:
         return None
     what = wants(facts, key)
