@@ -96,6 +96,7 @@ def test_nothing_that_is_written_breaks_the_reading(text: str, node: Node) -> No
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,  # in each of a dozen fields
 )
 FIELDS = (
     "node", "verdict", "confidence", "summary", "reasoning", "evidence", "caveats", "range",
