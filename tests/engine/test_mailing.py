@@ -556,8 +556,8 @@ async def test_a_wait_of_another_process_sees_the_end(tmp_path: Path) -> None:
         await there.mailing.send("s/a", [Text(text="quickly")], key="k", delivery="interrupt")
         (result,) = (await asyncio.wait_for(wait, PATIENCE)).results
         assert result.text in ("One moment.", "Here it is.")
-        # What is sent to a tree that nobody runs any more is delivered where it is sent, which holds
-        # the tree meanwhile.
+        # What is sent to a tree that nobody runs any more is delivered by who sends it, and who
+        # delivers holds the tree meanwhile.
         assert not there.sessions.trees.holds("session/s")
         await there.mailing.send("s/a", PING, key="p")
         assert len(await beats(there, "s")) == 1
