@@ -37,8 +37,6 @@ STYLE = """:root {
 }
 """
 TERMS = "# Terms\n\n## Delivery\n"
-_BRIEF = "--js-flags=--max-lazy --no-opt"
-"""A window lives for a minute or two: to make its code faster takes longer than it saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +110,7 @@ class Stage:
         came: dict[str, str] = {}
         part = parts[0]
         try:
-            with chromium(_BRIEF) as browser, window(browser, server, shop) as one:
+            with chromium() as browser, window(browser, server, shop) as one:
                 scene = Scene(browser, server, self._places, shop, one, Transcript(one))
                 for part in parts:
                     part(scene)
