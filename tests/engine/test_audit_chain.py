@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import fcntl
 import json
-import multiprocessing
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from magy_server.listeners.audit_chain import Chain, Verified, verify
+from tests.patience import PATIENCE
 from tests.thorough import examples
 
 DAYS = ("20261124", "20261125", "20261126")
@@ -147,20 +149,27 @@ def test_a_file_that_is_deleted_meanwhile_is_made_anew(tmp_path: Path) -> None:
     assert checked(tmp_path).lines == 1
 
 
-def _write(directory: str, lines: int) -> None:
-    chain = Chain(directory)
-    for n in range(lines):
-        while True:
-            try:
-                chain.append(DAYS[n * 3 // lines], [{"event": "judged", "pid": os.getpid()}] * 2)
-                break
-            except BlockingIOError:
-                continue
+WRITER = """
+import os, sys
+from magy_server.listeners.audit_chain import Chain
+
+directory, *days = sys.argv[1:]
+chain = Chain(directory)
+for n in range(40):
+    while True:
+        try:
+            chain.append(days[n * 3 // 40], [{"event": "judged", "pid": os.getpid()}] * 2)
+            break
+        except BlockingIOError:
+            continue
+"""
 
 
 def test_many_processes_write_one_chain(tmp_path: Path) -> None:
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
-        pool.starmap(_write, [(str(tmp_path), 40)] * 4)
+    """Python's own pool would leave a process behind, which tests that count them would find."""
+    command = [sys.executable, "-c", WRITER, str(tmp_path), *DAYS]
+    writers = [subprocess.Popen(command) for _ in range(4)]
+    assert [one.wait(PATIENCE) for one in writers] == [0] * 4
     found = checked(tmp_path)
     assert (found.lines, found.broken) == (320, "")
 
