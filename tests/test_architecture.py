@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.outcomes import requirement_lines
+
 TOP = Path(__file__).parents[1]
 FILE_LINES, FUNCTION_LINES = 500, 50
 FILE_BUDGETS = {"magy_server/engine/turn.py": 150}
@@ -200,6 +202,28 @@ def test_functions_stay_small() -> None:
                         yield f"{name(path)}:{node.lineno}: {node.name} has {lines} lines"
 
     say(wrong())
+
+
+def test_a_test_shows_three_requirements_at_most() -> None:
+    """And such as there are: with others no test at all would be run."""
+    known = requirement_lines(TOP)
+
+    def wrong() -> Iterator[str]:
+        for path in sources("tests"):
+            for node in statements(tree(path)):
+                marks = [ids for one in getattr(node, "decorator_list", ()) if (ids := shown(one))]
+                ids = [id for mark in marks for id in mark]
+                if len(ids) > 3 or not known.keys() >= set(ids):
+                    yield f"{name(path)}: {node.name} shows {ids}"
+
+    say(wrong())
+
+
+def shown(decorator: ast.expr) -> list[str]:
+    """The ids in a mark `req`; none in what is another."""
+    if not isinstance(decorator, ast.Call) or ast.unparse(decorator.func) != "pytest.mark.req":
+        return []
+    return [one.value for one in decorator.args if isinstance(one, ast.Constant)]
 
 
 BROAD = ("Exception", "BaseException")

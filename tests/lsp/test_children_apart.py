@@ -33,7 +33,7 @@ def own(word: str) -> tuple[str, ...]:
     return tuple(f"{word}-{part}" for part in ("note", "plan", "output", "answer"))
 
 
-@pytest.mark.req("C046", "E094", "C023", "C024")
+@pytest.mark.req("C046", "C023", "C024")
 async def test_agents_side_by_side_do_not_see_each_others_state(root: Path, state: Path) -> None:
     async with parent(root, state, script=SCRIPT) as one:
         await one.bypass()
