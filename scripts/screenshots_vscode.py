@@ -20,6 +20,7 @@ sys.path.insert(0, str(TOP))  # for `tests`, which is not installed
 
 from scripts.screenshots import CODE, IMAGES, SCRIPT  # noqa: E402
 from tests import guard  # noqa: E402
+from tests.clients import record  # noqa: E402
 from tests.clients.vscode.driven import (  # noqa: E402
     Served,
     Window,
@@ -30,6 +31,15 @@ from tests.clients.vscode.driven import (  # noqa: E402
 )
 from tests.clients.vscode.transcript import Transcript  # noqa: E402
 
+GRAPH, MAGI = "have two look up the price of coal", "have the three judge the move"
+ALL = "\n".join(
+    [
+        SCRIPT,
+        record.GRAPH.replace("Please do it", GRAPH),
+        record.MAGI.replace("Please do it", MAGI),
+    ]
+)
+"""What the model says, in all scenes."""
 THEMES = {
     "light": "Default Light Modern",
     "dark": "Default Dark Modern",
@@ -75,17 +85,53 @@ def agents(one: Window, talk: Transcript) -> None:
     one.until(lambda: "try_values" in talk.question(), "the question of an agent")
 
 
+def graph(one: Window, talk: Transcript) -> None:
+    """Tasks, one of which failed, and their states, in a tab."""
+    anew(one, talk, GRAPH)
+    alone(one, talk, "It is written.", "Run 3 tasks")
+
+
+def magi(one: Window, talk: Transcript) -> None:
+    """The votes of three, beside each other, and what they come to, in a tab."""
+    one.command("View: Close All Editors")
+    one.command("Magy: Focus Transcript")
+    anew(one, talk, MAGI)
+    alone(one, talk, "The votes say yes", "MAGI")
+
+
+def alone(one: Window, talk: Transcript, last: str, call: str) -> None:
+    """Allows what is asked; then has the transcript in a tab, the call at the top."""
+    talk.answer("Allow until your next prompt")
+    talk.said(last)
+    one.command("Magy: Open Transcript in Editor Tab")
+    one.command("View: Close Primary Side Bar")
+    one.until(lambda: len(one.webviews()) == 1, "the tab alone")
+    talk.said(last)
+    shown = talk.frame.locator(".block.tool").filter(has_text=call).first
+    shown.evaluate("block => block.scrollIntoView()")
+
+
+def anew(one: Window, talk: Transcript, prompt: str) -> None:
+    """Asks in a session of its own, and waits for the question that it comes to."""
+    one.command("Magy: New Session")
+    one.until(lambda: not talk.prompts(), "a new session")
+    talk.ask(prompt)
+    talk.question()
+
+
 SCENES: dict[str, Callable[[Window, Transcript], None]] = {
     "transcript": transcript,
     "review": review,
     "diff": diff,
     "agents": agents,
+    "graph": graph,
+    "magi": magi,
 }
 
 
 def take(server: Served, name: str, into: Path) -> Iterator[Path]:
     """Plays all scenes in the theme `name`, and takes a picture of each."""
-    server.play(SCRIPT)
+    server.play(ALL)
     server.settings(workbench__colorTheme=THEMES[name])
     with tempfile.TemporaryDirectory() as place, chromium() as browser:
         root = Path(place) / "mailer"
@@ -104,7 +150,7 @@ def take(server: Served, name: str, into: Path) -> Iterator[Path]:
 
 def clip(server: Served, into: Path) -> Path:
     """A prompt, its answer as it comes, its changes, and an answer to its question."""
-    server.play("speed: 60\n" + SCRIPT)
+    server.play("speed: 60\n" + SCRIPT.replace("All tests pass.", "Then run them. It is mended."))
     server.settings(workbench__colorTheme=THEMES[CLIP])
     with tempfile.TemporaryDirectory() as place, chromium() as browser:
         root = Path(place) / "mailer"
@@ -136,7 +182,7 @@ def clip(server: Served, into: Path) -> Path:
             until(lambda: one.lenses("Accept").count() == 2)
         film = into / "vscode.gif"
         pace = ["-delay", str(int(100 * PAUSE)), "-loop", "0"]
-        small = ["+dither", "-colors", "64", "-layers", "optimize"]
+        small = ["+dither", "-colors", "192", "-layers", "optimize"]
         subprocess.run(["convert", *pace, *map(str, frames), *small, str(film)], check=True)
     return film
 

@@ -57,9 +57,13 @@ export class PromptContext implements vscode.Disposable {
     this.say();
   }
 
-  /** Offers again what is known; the page is new. */
+  /** Offers again what is known; the page is new. Of what is in one place, such as a function that is selected as a
+   * whole, the first is offered. */
   say(): void {
-    this.offer([...this.named.map((one) => one.chip), ...this.items.map(chipOf)]);
+    const chips = this.items.map(chipOf);
+    const places = chips.map((chip) => chip.label);
+    const unlike = chips.filter((chip, at) => places.indexOf(chip.label) === at);
+    this.offer([...this.named.map((one) => one.chip), ...unlike]);
   }
 
   dispose(): void {

@@ -163,7 +163,9 @@ class Tabs implements vscode.WebviewPanelSerializer<Kept | undefined> {
       { current: sessionId, ensure: () => Promise.resolve(sessionId) },
     );
     this.panels.set(sessionId, panel);
-    panel.iconPath = vscode.Uri.joinPath(this.context.extensionUri, "media", "magy.svg");
+    const media = vscode.Uri.joinPath(this.context.extensionUri, "media");
+    // Here, unlike in the activity bar, the picture has to have the colour itself.
+    panel.iconPath = { light: vscode.Uri.joinPath(media, "magy.svg"), dark: vscode.Uri.joinPath(media, "magy-dark.svg") };
     panel.onDidChangeViewState(() => !panel.visible && surface.hidden());
     panel.onDidDispose(() => {
       surface.dispose();
