@@ -141,6 +141,10 @@ async def test_a_provider_that_says_nothing_holds_up_nobody() -> None:
         async with asyncio.timeout(PATIENCE):
             while not (silent.requests and near.requests):
                 await asyncio.sleep(0.01)
+        # What near is asked later it has answered later: now its first answer is here.
+        later = made(entry("near", base_url=near.base_url))
+        await later.listed()
+        await later.close()
         pass_time(LISTING)
         found = {each.provider: each for each in await asked}
         assert found["silent"].problem == "silent has not said within 5 s which models it has."

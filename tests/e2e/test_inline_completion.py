@@ -356,13 +356,13 @@ async def test_a_model_that_fails_is_left_alone_and_nobody_is_disturbed(
 async def test_a_model_that_is_too_slow_is_given_up(root: Path, state: Path) -> None:
     async with ChatServer() as server:
         server.reply(hang())
-        about = settings(server, timeout=1.5)
+        about = settings(server, timeout=3.5)  # within which a busy machine asks it at all
         async with person(root, state, settings=about, capabilities=SHOWS) as one:
             one.editor.open(root / "app.py", DEFINES)
             assert await suggestion(one, root / "app.py", len(DEFINES)) is None
             await server.asked[0].disconnected.wait()
             status = await one.client.request("magy/completion/status", {})
-            assert "did not answer within 1.5 s" in status["paused"]
+            assert "did not answer within 3.5 s" in status["paused"]
 
 
 async def test_there_is_a_limit_to_what_a_day_may_cost(root: Path, state: Path) -> None:
