@@ -82,6 +82,23 @@ def planned(done: int) -> str:
     return call("update_plan", tasks=entries)
 
 
+VOTES = {
+    "MELCHIOR": {
+        "verdict": "APPROVE", "confidence": 90, "low": 80, "high": 95,
+        "summary": "RFC 9110 has optional blanks around fields. All parsers that were tried strip "
+        "them.", "evidence": ["RFC 9110, 5.6.3"],
+    },
+    "BALTHASAR": {
+        "verdict": "CAVEATED", "confidence": 70,
+        "summary": "It can be done if the old form is still read.", "risks": ["Old logs break."],
+        "protection": "Keep the old reader.", "caveats": {"preconditions": ["Old logs are read."]},
+    },
+    "CASPER": {
+        "verdict": "REJECT", "confidence": 55, "feeling": "foggy",
+        "summary": "Who wrote the tests was not asked.", "stakes": "The trust of the maintainers.",
+        "last_words": "Ask them first.",
+    },
+}  # fmt: skip
 SCRIPT = "\n".join([
     "prompt: lost",
     "think: The last field is lost. Which line cuts it off?",
@@ -125,6 +142,34 @@ SCRIPT = "\n".join([
     "---",
     "text: Only `headers` calls it, in line 28.",
     "",
+    "prompt: release notes",
+    call("run_graph", tasks=[
+        {"id": "changes", "agent": "explore", "prompt": "List what changed since the release."},
+        {"id": "callers", "prompt": "Try each caller of parse_header."},
+        {"id": "notes", "prompt": "Write the notes.", "needs": ["changes", "callers"]},
+    ]),
+    "---",
+    "text: The notes are written.",
+    "",
+    "prompt: list what changed",
+    call("grep", pattern="def "),
+    "---",
+    "text: Two functions are new.",
+    "",
+    "prompt: try each caller",
+    "text: I try the first one.",
+    call("bash", command="python try_callers.py"),
+    "---",
+    "text: All work.",
+    "",
+    "prompt: magi",
+    call("deliberate", question="Should fields be stripped of blanks?", kind="decision",
+         complexity="simple"),
+    "---",
+    "text: The ruling is yes, and one disagrees.",
+    "",
+    *(line for node, vote in VOTES.items()
+      for line in (f"prompt: question as {node}", f"text: {json.dumps(vote)}", "")),
     "prompt: comprehension",
     "delay: 0.2",
     "speed: 60",
@@ -214,9 +259,37 @@ def agents(one: Driven) -> None:
     one.ask('(goto-char (point-min)) (search-forward "general") (set-window-point nil (point)) t')
 
 
+def graph(one: Driven) -> None:
+    """A graph of tasks as it runs: one is done, one asks, one waits for both."""
+    one.keys("C-c m o", "C-c m c")
+    one.until('(equal "" (magy-driven-transcript))')
+    one.ask("(delete-other-windows) (set-frame-height nil 26)")
+    one.keys("C-c m m", letters("have the release notes written"), "RET")
+    one.until('(string-search "? Run 3 tasks" (magy-driven-transcript))')
+    one.keys("C-c m y", "y")
+    one.until('(string-search "changes (explore): completed" (magy-driven-transcript))')
+    one.until('(string-search "? Run python" (magy-driven-transcript))')
+    one.ask("(goto-char (point-max)) (set-window-point nil (point)) (set-window-start nil 1) t")
+
+
+def magi(one: Driven) -> None:
+    """Three votes, who disagrees with whom, and the ruling."""
+    one.keys("C-c m y", "y")
+    one.until('(string-search "The notes are written." (magy-driven-transcript))')
+    one.keys("C-c m o", "C-c m c")
+    one.until('(equal "" (magy-driven-transcript))')
+    one.ask("(delete-other-windows) (set-frame-height nil 56)")
+    one.keys("C-c m V", letters("Should fields be stripped of blanks?"), "RET")
+    one.until('(string-search "? MAGI" (magy-driven-transcript))')
+    one.keys("C-c m y", "y")
+    one.until('(string-search "and one disagrees" (magy-driven-transcript))')
+    one.keys("C-c m o")
+    one.ask("(delete-other-windows) (goto-char (point-min)) (set-window-start nil 1) t")
+
+
 SCENES: dict[str, Callable[[Driven], None]] = {
     "transcript": transcript, "review": review, "diff": diff, "rewrite": rewrite, "menu": menu,
-    "agents": agents,
+    "agents": agents, "graph": graph, "magi": magi,
 }  # fmt: skip
 
 

@@ -31,6 +31,12 @@ i { display: inline-block; width: 9px; height: 20px; font-size: 15px; font-style
 """
 """Cells of whole points: between others one sees the page."""
 
+TRANSCRIPT = """
+vim.api.nvim_set_current_win(vim.fn.bufwinid("^magy://mailer$"))
+vim.cmd("normal! gg")
+"""
+"""Goes to the beginning of the transcript."""
+
 
 class Screen:
     """What a Neovim draws, with its colours."""
@@ -137,11 +143,41 @@ def agents(one: Neovim) -> None:
     one.keys("j")
 
 
+def graph(one: Neovim) -> None:
+    """A graph of tasks as it runs: one is done, one asks, one waits for both."""
+    one.command("Magy allow")
+    one.until_lua("return require('magy').status().questions == 0")
+    one.lua("vim.cmd.buffer(vim.fn.bufnr('header.py')); vim.cmd.only()")
+    one.command("Magy new")
+    one.command("Magy")
+    one.keys("have the release notes written<C-s>")
+    one.until_seen("Any yes would allow")
+    one.command("Magy allow")
+    one.until_seen("result ✓ explore", "? Run python")
+    one.keys("<Esc>")
+    one.lua(TRANSCRIPT)
+    one.until_seen("changes (explore): completed", "callers (general): asking")
+
+
+def magi(one: Neovim) -> None:
+    """Three votes, who disagrees with whom, and the ruling."""
+    one.command("Magy allow")
+    one.until_lua("return require('magy').status().state == 'idle'")
+    one.command("Magy new")
+    one.command("Magy magi Should fields be stripped of blanks?")
+    one.until_seen("Any yes would allow")
+    one.command("Magy allow")
+    one.until_seen("and one disagrees")
+    one.lua(TRANSCRIPT)
+
+
 SCENES: dict[str, Callable[[Neovim], None]] = {
     "transcript": transcript,
     "question": question,
     "review": review,
     "agents": agents,
+    "graph": graph,
+    "magi": magi,
 }
 
 
