@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from magy_server.acp import options
@@ -73,6 +73,14 @@ class Conversation:
         self.own.add(message)
         self.waiting[message] = asyncio.get_running_loop().create_future()
         return self.waiting[message]
+
+    async def unless_refused(self, message: str, work: Awaitable[Any]) -> None:
+        """Does the work that begins the turn of a prompt. Where it is refused, nobody waits."""
+        try:
+            await work
+        except BaseException:
+            self.waiting.pop(message).cancel()
+            raise
 
     def begin(self, summary: Mapping[str, Any]) -> None:
         """`summary` of a session that is shown from here on."""
@@ -243,6 +251,11 @@ class Conversation:
     def _fail(self, message: str, said: str) -> None:
         if (future := self.waiting.pop(message, None)) and not future.done():
             future.set_exception(TurnFailed(said or "The turn failed."))
+
+
+async def no_turn() -> Json:
+    """The result of a prompt that asks for no turn."""
+    return {"stopReason": "end_turn"}
 
 
 def _chunk(kind: str, content: Mapping[str, Any], id: str) -> Json:

@@ -8,14 +8,14 @@ import asyncio
 import json
 import os
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from magy_server.acp import commands, mcp_servers, options, v1
 from magy_server.acp.connection import Connection
 from magy_server.acp.content import prompt
-from magy_server.acp.conversation import COMPACTION, Conversation
+from magy_server.acp.conversation import COMPACTION, Conversation, no_turn
 from magy_server.acp.options import Json
 from magy_server.acp.permission import asking as asked_of
 from magy_server.acp.shapes import read
@@ -73,6 +73,8 @@ class Door:
         self._workspaces: dict[Key, asyncio.Task[Workspace]] = {}
         self._homes: dict[str, Workspace] = {}
         """By session that the client has open."""
+        self._coming: dict[str, asyncio.Event] = {}
+        """By session that is being loaded or resumed."""
 
     def methods(self) -> Mapping[str, Handler]:
         return {
@@ -194,8 +196,21 @@ class Door:
         home = await self._home(asked.session_id, asked.cwd, asked.mcp_servers)
         return self._homes.get(asked.session_id, home)
 
-    def _open(self, session_id: str) -> tuple[Workspace, Conversation]:
+    @contextmanager
+    def _opening(self, session_id: str) -> Iterator[None]:
+        """What the client sends for a session waits while that is loaded or resumed."""
+        over = self._coming[session_id] = asyncio.Event()
+        try:
+            yield
+        finally:
+            over.set()
+            if self._coming.get(session_id) is over:
+                del self._coming[session_id]
+
+    async def _open(self, session_id: str) -> tuple[Workspace, Conversation]:
         """Raises NotFound."""
+        if session_id not in self._homes and (over := self._coming.get(session_id)):
+            await over.wait()
         home = self._homes.get(session_id)
         if home is None:
             raise NotFound(f"Session {session_id!r} is not open here: load or resume it first.")
@@ -219,8 +234,9 @@ class Door:
         """All that was said comes before the answer."""
         asked = read(v1.LoadSessionRequest, params, "session/load")
         _refuse_more(asked)
-        home = await self._reopened(asked)
-        return await to_end(self._told(home, asked.session_id))
+        with self._opening(asked.session_id):
+            home = await self._reopened(asked)
+            return await to_end(self._told(home, asked.session_id))
 
     async def _told(self, home: Workspace, session_id: str) -> Json:
         """From the beginning on, also in the middle of a turn: who waits for it goes on waiting."""
@@ -244,15 +260,16 @@ class Door:
     async def _resume(self, params: Json) -> Json:
         asked = read(v1.ResumeSessionRequest, params, "session/resume")
         _refuse_more(asked)
-        home = await self._reopened(asked)
-        if asked.session_id in home.conversations:  # the client has all of it
-            answer = await self._state(home, asked.session_id)
-            found = await home.ask("interaction/list", sessionId=asked.session_id)
-            home.questions.leave(asked.session_id)
-            self._connection.spawn(_again(home, found["interactions"]))
-        else:
-            self._converse(home, asked.session_id, [])
-            answer = await self._attached(home, asked.session_id, {"tail": 0})
+        with self._opening(asked.session_id):
+            home = await self._reopened(asked)
+            if asked.session_id in home.conversations:  # the client has all of it
+                answer = await self._state(home, asked.session_id)
+                found = await home.ask("interaction/list", sessionId=asked.session_id)
+                home.questions.leave(asked.session_id)
+                self._connection.spawn(_again(home, found["interactions"]))
+            else:
+                self._converse(home, asked.session_id, [])
+                answer = await self._attached(home, asked.session_id, {"tail": 0})
         self._connection.spawn(self._offer(home, asked.session_id))
         return answer
 
@@ -283,7 +300,7 @@ class Door:
 
     async def _close(self, params: Json) -> Json:
         asked = read(v1.CloseSessionRequest, params, "session/close")
-        home, talk = self._open(asked.session_id)
+        home, talk = await self._open(asked.session_id)
         await self._end(home, talk)
         await home.ask("session/close", sessionId=asked.session_id)
         self._leave(asked.session_id)
@@ -355,7 +372,7 @@ class Door:
 
     async def _configured(self, session_id: str, option: str, value: object) -> Conversation:
         """Raises InvalidRequest for an option that the client has not been given."""
-        home, talk = self._open(session_id)
+        home, talk = await self._open(session_id)
         given = [one["configId"] for one in talk.options]
         if given and option not in given:
             raise InvalidRequest(
@@ -377,7 +394,7 @@ class Door:
     async def _prompt(self, params: Json) -> Json:
         """The answer comes when the turn is over."""
         asked = read(v1.PromptRequest, params, "session/prompt")
-        home, talk = self._open(asked.session_id)
+        home, talk = await self._open(asked.session_id)
         said = prompt(asked.prompt)
         _, ended = await self._begin(home, talk, said)
         try:
@@ -407,20 +424,20 @@ class Door:
             message = f"{COMPACTION}{message}"
             ended = talk.wait(message)
             work = home.ask("session/compact", sessionId=talk.id, focus=command.rest)
-            await _unless_refused(talk, message, work)
+            await talk.unless_refused(message, work)
             return message, ended
         if command and command.agent:
             await commands.spawn(home, talk.id, command, said)
-            return message, _done()
+            return message, no_turn()
         ended = talk.wait(message)
         words = await commands.meant(home, talk.id, said)
         work = home.ask("session/prompt", sessionId=talk.id, messageId=message, prompt=words)
-        await _unless_refused(talk, message, work)
+        await talk.unless_refused(message, work)
         return message, ended
 
     async def _cancel(self, params: Json) -> None:
         asked = read(v1.CancelNotification, params, "session/cancel")
-        await self._cancelled(*self._open(asked.session_id))
+        await self._cancelled(*await self._open(asked.session_id))
 
     async def _cancelled(self, home: Workspace, talk: Conversation) -> None:
         async with talk.arriving:
@@ -471,19 +488,6 @@ async def _again(home: Workspace, asked: list[Json]) -> None:
 
     for one in asked:
         home.questions.ask(Interaction.model_validate(one))
-
-
-async def _done() -> Json:
-    """Of a prompt that asks for no turn."""
-    return {"stopReason": "end_turn"}
-
-
-async def _unless_refused(talk: Conversation, message: str, work: Awaitable[Any]) -> None:
-    try:
-        await work
-    except BaseException:
-        talk.waiting.pop(message).cancel()
-        raise
 
 
 def _refuse_more(

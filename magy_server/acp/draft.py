@@ -83,7 +83,7 @@ class Draft(Door):
     async def _new(self, params: Json) -> Json:
         asked = read(v2.NewSessionRequest, params, "session/new")
         made = await super()._new(_place(asked))
-        home, talk = self._open(made["sessionId"])
+        home, talk = await self._open(made["sessionId"])
         self._connection.spawn(_said_of_files(home, talk.id))
         return made
 
@@ -110,7 +110,7 @@ class Draft(Door):
     async def _prompt(self, params: Json) -> Json:
         """The answer comes when the message is in the log."""
         asked = read(v2.PromptRequest, params, "session/prompt")
-        home, talk = self._open(asked.session_id)
+        home, talk = await self._open(asked.session_id)
         said = prompt(asked.prompt)
         ends = talk.ends
         message, ended = await self._begin(home, talk, said)

@@ -166,3 +166,30 @@ async def test_a_question_that_nobody_answers_stays_open(root: Path, state: Path
         )  # fmt: skip
         assert (await prompt)["stopReason"] == "end_turn"
         assert "good morning" in (root / "app.py").read_text()
+
+
+@pytest.mark.parametrize("method", ["session/load", "session/resume"])
+async def test_a_prompt_waits_while_its_session_is_opened(
+    root: Path, state: Path, method: str
+) -> None:
+    async with client(root, state, SLOW) as one:
+        await one.initialize()
+        session = await one.new()
+        await one.turn(session, "hello")
+    async with client(root, state, SLOW) as one:
+        await one.initialize()
+        here = {"sessionId": session, "cwd": str(root), "mcpServers": []}
+        opened = asyncio.create_task(one.request(method, **here))
+        await asyncio.sleep(0)  # it is written before the prompt
+        prompt = one.ask(session, "hello")
+        async with asyncio.timeout(PATIENCE):
+            await opened
+            assert (await prompt)["stopReason"] == "end_turn"
+        nowhere = {**here, "sessionId": "none"}
+        opened = asyncio.create_task(one.request(method, **nowhere))
+        await asyncio.sleep(0)
+        with pytest.raises(RpcError, match="not open here"):
+            async with asyncio.timeout(PATIENCE):
+                await one.ask("none", "hello")
+        with pytest.raises(RpcError):
+            await opened
