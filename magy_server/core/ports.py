@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.events import Entry, Event, Replied
 from magy_server.core.knowledge import Question
-from magy_server.core.prompting.so_far import SoFar
+from magy_server.core.prompting.prefix_cache import SoFar
 from magy_server.core.values import NO_FILE, Hash, Usage, Version
 from magy_server.dataclass import dataclass
 from magy_server.edits.model import TextChange

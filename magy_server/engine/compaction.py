@@ -10,7 +10,7 @@ from magy_server.core.events import Compacted, Ended, Event, Replied, Stop
 from magy_server.core.ports import Message, ModelRequest
 from magy_server.core.prompting.compaction import cut, digest, replacement
 from magy_server.core.prompting.framing import framed
-from magy_server.core.prompting.so_far import SoFar
+from magy_server.core.prompting.prefix_cache import SoFar
 from magy_server.core.prompting.transcript import transcript
 from magy_server.core.state.state import State
 from magy_server.core.steps import hand_back

@@ -12,8 +12,8 @@ from magy_server.core.ports import Delta, Message, ModelRequest, Picture, ToolOu
 from magy_server.core.values import Call, Part, Text, Thinking, Usage
 from magy_server.dataclass import dataclass
 from magy_server.llm import pictures, wire
+from magy_server.llm.request_cache import Form, written
 from magy_server.llm.wire import Stop, StreamError, own_id
-from magy_server.llm.written import Form, written
 from magy_server.regex import regex
 
 Block = dict[str, Any]

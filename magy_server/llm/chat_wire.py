@@ -16,7 +16,7 @@ from magy_server.core.values import Call, Text, Thinking
 from magy_server.llm import wire
 from magy_server.llm.chat_answer import EXTRA, THINKING
 from magy_server.llm.openai_quirks import Quirks, effort, limit, pruned, reasons
-from magy_server.llm.written import written
+from magy_server.llm.request_cache import written
 
 Block = dict[str, Any]
 

@@ -20,12 +20,13 @@ import orjson
 from magy_server.core.errors import ProviderError
 from magy_server.core.events import Replied
 from magy_server.core.ports import Delta, ModelRequest, Reading
-from magy_server.core.prompting.so_far import SoFar
+from magy_server.core.prompting.prefix_cache import SoFar
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.text.surrogates import loads
 from magy_server.llm import faults, local_servers, pictures, sse
 from magy_server.llm.http_transport import HttpTransport
 from magy_server.llm.local_servers import is_near
+from magy_server.llm.request_cache import as_json
 from magy_server.llm.sdk_transport import SdkTransport
 from magy_server.llm.transport import (
     Broken,
@@ -37,7 +38,6 @@ from magy_server.llm.transport import (
     Vendor,
 )
 from magy_server.llm.wire import Answer, StreamError
-from magy_server.llm.written import as_json
 
 _LATE = 5.0
 """Seconds to wait, when the reply is whole, for what some providers say after it (usage)."""

@@ -15,8 +15,8 @@ from magy_server.dataclass import dataclass
 from magy_server.llm import pictures
 from magy_server.llm.faults import Words, is_too_long, words
 from magy_server.llm.local_servers import is_near
+from magy_server.llm.request_cache import Form, Write
 from magy_server.llm.wire import WIRE_ID, own_id
-from magy_server.llm.written import Form, Write
 from magy_server.regex import regex
 
 LOW, MEDIUM = 4_000, 16_000

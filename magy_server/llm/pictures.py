@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from magy_server.core.ports import Message, ModelRequest, Picture, ToolOutput
-from magy_server.core.prompting.so_far import total
+from magy_server.core.prompting.prefix_cache import total
 from magy_server.core.values import Text
 from magy_server.llm.faults import words
 from magy_server.regex import regex

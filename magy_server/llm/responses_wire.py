@@ -17,8 +17,8 @@ from magy_server.core.values import Call, Part, Text, Thinking, Usage
 from magy_server.dataclass import dataclass
 from magy_server.llm import wire
 from magy_server.llm.openai_quirks import Quirks, effort, limit, pruned, reasons
+from magy_server.llm.request_cache import written
 from magy_server.llm.wire import Stop, StreamError, count
-from magy_server.llm.written import written
 
 Item = dict[str, Any]
 

@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
 from magy_server.mcp.offers import LinkError, Reach
-from magy_server.mcp.tide import LARGEST, CutOff, Tide
+from magy_server.mcp.rate_limit import LARGEST, CutOff, RateLimit
 
 Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], Any]
 
@@ -54,10 +54,10 @@ async def http_streams(
 
 
 async def _hear(theirs: Any, to_us: MemoryObjectSendStream[Any], over: asyncio.Future[str]) -> None:
-    tide = Tide()
+    limit = RateLimit()
     try:
         async for message in theirs:
-            if isinstance(message, Exception) or tide.lets_in(message):
+            if isinstance(message, Exception) or limit.lets_in(message):
                 await to_us.send(message)
     except CutOff as error:
         if not over.done():

@@ -14,7 +14,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 
 from magy_server.core.programs import Program
-from magy_server.mcp.tide import LARGEST, CutOff, Tide
+from magy_server.mcp.rate_limit import LARGEST, CutOff, RateLimit
 
 BLOCKING = 1 << 18
 """Bytes of a message from which on it is read in a thread."""
@@ -77,10 +77,10 @@ class _Talk:
     ) -> None:
         why = ""
         try:
-            tide = Tide()
+            limit = RateLimit()
             async for line in _lines(self._program):
                 message = await _parsed(line, self._log)
-                if message and tide.lets_in(message):
+                if message and limit.lets_in(message):
                     await to_us.send(message)
         except CutOff as error:
             why = str(error)

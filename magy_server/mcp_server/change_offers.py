@@ -13,13 +13,13 @@ from magy_server.config.trust import tells_magy
 from magy_server.core import permit
 from magy_server.core.errors import EditRefused
 from magy_server.core.values import Facts
-from magy_server.mcp_server import given
+from magy_server.mcp_server import tool_inputs
 from magy_server.mcp_server.calling import Calling, Told
-from magy_server.mcp_server.served import Served
+from magy_server.mcp_server.served_project import Served
 from magy_server.tools.files.paths import resource
 
 
-async def listed(served: Served, asked: given.ListReview, call: Calling) -> Told:
+async def listed(served: Served, asked: tool_inputs.ListReview, call: Calling) -> Told:
     found = await served.reviews.list(wire.ReviewListParams(session_id=asked.session, limit=1000))
     files = [
         {
@@ -37,7 +37,7 @@ async def listed(served: Served, asked: given.ListReview, call: Calling) -> Told
     return Told(json.dumps(data, ensure_ascii=False, indent=1), data)
 
 
-async def hunks(served: Served, asked: given.GetReview, call: Calling) -> Told:
+async def hunks(served: Served, asked: tool_inputs.GetReview, call: Calling) -> Told:
     uri = served.uri(asked.path)
     found = await served.reviews.get(wire.ReviewGetParams(uri=uri, proposed=asked.proposed))
     shown = [] if found.file is None else list(map(_hunk, found.file.hunks))
@@ -68,7 +68,7 @@ def _texts(data: dict[str, Any]) -> Iterator[str]:
         yield from (f"# {comment}" for comment in one["comments"])
 
 
-async def resolve(served: Served, asked: given.ResolveReview, call: Calling) -> Told:
+async def resolve(served: Served, asked: tool_inputs.ResolveReview, call: Calling) -> Told:
     outcome = await served.reviews.resolve(
         wire.ReviewResolveParams(
             uri=served.uri(asked.path),
@@ -87,7 +87,7 @@ async def resolve(served: Served, asked: given.ResolveReview, call: Calling) -> 
     return Told(f"{states}; {outcome.pending} of the file are left.{more}", data)
 
 
-async def edit(served: Served, asked: given.ApplyEdit, call: Calling) -> Told:
+async def edit(served: Served, asked: tool_inputs.ApplyEdit, call: Calling) -> Told:
     """Raises EditRefused: it does not fit, or a rule keeps agents from one of the files."""
     params: dict[str, Any] = {
         "cwd": served.root,
@@ -118,7 +118,7 @@ async def edit(served: Served, asked: given.ApplyEdit, call: Calling) -> Told:
     return Told(text, data)
 
 
-def _named(served: Served, asked: given.ApplyEdit, result: wire.EditResult) -> list[str]:
+def _named(served: Served, asked: tool_inputs.ApplyEdit, result: wire.EditResult) -> list[str]:
     """Returns the paths of all files that an answer would tell of, those of failures with it."""
     uris = [uri for file in result.files for uri in (file.uri, file.from_uri) if uri]
     names = [asked.path, *(failure.path for failure in result.failures)]

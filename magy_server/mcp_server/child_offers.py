@@ -11,16 +11,16 @@ from magy_server.api.wire import children as wire
 from magy_server.api.wire.shapes import Block, TextBlock
 from magy_server.core.agents import tree
 from magy_server.core.errors import InvalidRequest
-from magy_server.mcp_server import given
+from magy_server.mcp_server import tool_inputs
 from magy_server.mcp_server.calling import Calling, Told
-from magy_server.mcp_server.served import Served
+from magy_server.mcp_server.served_project import Served
 
 
 def _words(text: str) -> list[Block]:
     return [TextBlock(type="text", text=text)]
 
 
-async def spawn(served: Served, asked: given.SpawnChild, call: Calling) -> Told:
+async def spawn(served: Served, asked: tool_inputs.SpawnChild, call: Calling) -> Told:
     await served.info(asked.session)
     spawned = await served.children.spawn(
         wire.ChildSpawnParams(
@@ -39,7 +39,7 @@ async def spawn(served: Served, asked: given.SpawnChild, call: Calling) -> Told:
     return Told(f"The child {child['child']} has begun; child_wait waits for it.", child)
 
 
-async def send(served: Served, asked: given.SendChild, call: Calling) -> Told:
+async def send(served: Served, asked: tool_inputs.SendChild, call: Calling) -> Told:
     await _child_of(served, asked.child)
     sent = await served.children.send(
         wire.ChildSendParams(
@@ -51,7 +51,7 @@ async def send(served: Served, asked: given.SendChild, call: Calling) -> Told:
     return Told(f"The message to {asked.child} was {sent.outcome}.", {"outcome": sent.outcome})
 
 
-async def wait(served: Served, asked: given.WaitForChildren, call: Calling) -> Told:
+async def wait(served: Served, asked: tool_inputs.WaitForChildren, call: Calling) -> Told:
     for session_id in (*filter(None, [asked.session]), *(asked.children or ())):
         await served.info(session_id)
     await call.progress("waits for children")
@@ -71,7 +71,7 @@ async def wait(served: Served, asked: given.WaitForChildren, call: Calling) -> T
     return Told("\n\n".join([*parts, f"[seq {waited.seq}]"]), data)
 
 
-async def listed(served: Served, asked: given.Session, call: Calling) -> Told:
+async def listed(served: Served, asked: tool_inputs.Session, call: Calling) -> Told:
     await served.info(asked.session)
     found = await served.children.list(
         wire.ChildListParams(parent_session_id=asked.session, include_closed=True, limit=200)
@@ -80,7 +80,7 @@ async def listed(served: Served, asked: given.Session, call: Calling) -> Told:
     return Told(json.dumps(data, ensure_ascii=False, indent=1), data)
 
 
-async def close(served: Served, asked: given.CloseChild, call: Calling) -> Told:
+async def close(served: Served, asked: tool_inputs.CloseChild, call: Calling) -> Told:
     await _child_of(served, asked.child)
     closed = await served.children.close(
         wire.ChildCloseParams(session_id=asked.child, mode=asked.mode)

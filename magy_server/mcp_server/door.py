@@ -24,7 +24,7 @@ from magy_server.jsonrpc.serving import LEAVING, UNTIDY
 from magy_server.jsonrpc.stdio import end_within
 from magy_server.mcp_server.calling import Told, Word
 from magy_server.mcp_server.client_pipes import streams
-from magy_server.mcp_server.served import Served
+from magy_server.mcp_server.served_project import Served
 from magy_server.mcp_server.tool_table import OFFERS, Offer
 
 ABOUT = (

@@ -16,7 +16,7 @@ from magy_server.core.text.sanitizing import LINE, shortened
 from magy_server.dataclass import dataclass
 from magy_server.engine.trees import hear
 from magy_server.mcp_server.calling import Calling
-from magy_server.mcp_server.served import CLIENT, Served
+from magy_server.mcp_server.served_project import CLIENT, Served
 
 PACE = 0.2
 """Seconds between two looks at what has changed."""

@@ -14,13 +14,13 @@ from magy_server.api.sessions.totals import Totals, totals
 from magy_server.core.text.markdown import STOPS
 from magy_server.core.updates import operation
 from magy_server.core.values import Text
-from magy_server.mcp_server import given
+from magy_server.mcp_server import tool_inputs
 from magy_server.mcp_server.calling import Calling, Told
 from magy_server.mcp_server.resting import Rest, asking, rested
-from magy_server.mcp_server.served import Served
+from magy_server.mcp_server.served_project import Served
 
 
-async def start(served: Served, asked: given.StartSession, call: Calling) -> Told:
+async def start(served: Served, asked: tool_inputs.StartSession, call: Calling) -> Told:
     if call.state:  # it was started by an earlier part of this call
         await served.info(call.state)
         return await _answer(served, call.state, asked.wait_seconds, call)
@@ -32,7 +32,7 @@ async def start(served: Served, asked: given.StartSession, call: Calling) -> Tol
     return await _prompt(served, session_id, asked.prompt, "steer", asked.wait_seconds, call)
 
 
-async def prompt(served: Served, asked: given.PromptSession, call: Calling) -> Told:
+async def prompt(served: Served, asked: tool_inputs.PromptSession, call: Calling) -> Told:
     await served.info(asked.session)
     if call.state:
         return await _answer(served, asked.session, asked.wait_seconds, call)
@@ -50,7 +50,7 @@ async def _prompt(
     return await _answer(served, session_id, seconds, call)
 
 
-async def wait(served: Served, asked: given.WaitForSession, call: Calling) -> Told:
+async def wait(served: Served, asked: tool_inputs.WaitForSession, call: Calling) -> Told:
     await served.info(asked.session)
     return await _answer(served, asked.session, asked.wait_seconds, call)
 
@@ -102,14 +102,14 @@ def _who(rest: Rest, session_id: str) -> str:
     return f"It can be answered {where}; session_wait waits for that"
 
 
-async def cancel(served: Served, asked: given.Session, call: Calling) -> Told:
+async def cancel(served: Served, asked: tool_inputs.Session, call: Calling) -> Told:
     await served.info(asked.session)
     cancelled = await served.service.cancel(asked.session, None)
     said = "was cancelled" if cancelled else "had no turn to cancel"
     return Told(f"The session {asked.session} {said}.", {"cancelled": cancelled})
 
 
-async def listed(served: Served, asked: given.ListSessions, call: Calling) -> Told:
+async def listed(served: Served, asked: tool_inputs.ListSessions, call: Calling) -> Told:
     page = await served.service.sessions(
         first_root=None, root=served.root, cursor=asked.cursor, limit=asked.limit
     )
@@ -129,7 +129,7 @@ async def listed(served: Served, asked: given.ListSessions, call: Calling) -> To
     return Told(json.dumps(data, ensure_ascii=False, indent=1), data)
 
 
-async def read(served: Served, asked: given.ReadSession, call: Calling) -> Told:
+async def read(served: Served, asked: tool_inputs.ReadSession, call: Calling) -> Told:
     info = await served.info(asked.session)
     found: list[str] = []
     size = left_out = 0

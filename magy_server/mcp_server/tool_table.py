@@ -8,10 +8,10 @@ from typing import Any
 from magy_server.dataclass import dataclass
 from magy_server.mcp_server import change_offers as changes
 from magy_server.mcp_server import child_offers as children
-from magy_server.mcp_server import given
 from magy_server.mcp_server import session_offers as sessions
+from magy_server.mcp_server import tool_inputs
 from magy_server.mcp_server.calling import Calling, Told
-from magy_server.mcp_server.served import Served
+from magy_server.mcp_server.served_project import Served
 
 Run = Callable[[Served, Any, Calling], Awaitable[Told]]
 """async (what is served, the arguments, the call) -> the answer. Raises MagyError."""
@@ -23,7 +23,7 @@ class Offer:
 
     name: str
     about: str
-    given: type[given.Given]
+    given: type[tool_inputs.Input]
     run: Run
     looks: bool = False
 
@@ -33,34 +33,34 @@ OFFERS = (
         "session_start",
         "Start a session of a coding agent on a prompt, and wait for its answer. It goes on when "
         "the waiting is over, or is cancelled.",
-        given.StartSession,
+        tool_inputs.StartSession,
         sessions.start,
     ),
     Offer(
         "session_prompt",
         "Say something to a session, and wait for its answer.",
-        given.PromptSession,
+        tool_inputs.PromptSession,
         sessions.prompt,
     ),
     Offer(
         "session_wait",
         "Wait until a session has nothing to do any more. Answers at once if it rests.",
-        given.WaitForSession,
+        tool_inputs.WaitForSession,
         sessions.wait,
         looks=True,
     ),
-    Offer("session_cancel", "Stop the turn of a session.", given.Session, sessions.cancel),
+    Offer("session_cancel", "Stop the turn of a session.", tool_inputs.Session, sessions.cancel),
     Offer(
         "session_list",
         "The sessions of the project, the latest first, as JSON.",
-        given.ListSessions,
+        tool_inputs.ListSessions,
         sessions.listed,
         looks=True,
     ),
     Offer(
         "session_read",
         "The transcript of a session, as Markdown.",
-        given.ReadSession,
+        tool_inputs.ReadSession,
         sessions.read,
         looks=True,
     ),
@@ -68,41 +68,41 @@ OFFERS = (
         "child_spawn",
         "Start a child agent of a session on a task. It works beside the session, with at most "
         "the session's permissions.",
-        given.SpawnChild,
+        tool_inputs.SpawnChild,
         children.spawn,
     ),
-    Offer("child_send", "Say something to a child agent.", given.SendChild, children.send),
+    Offer("child_send", "Say something to a child agent.", tool_inputs.SendChild, children.send),
     Offer(
         "child_wait",
         "Wait until any or all of some children are idle, and read their results.",
-        given.WaitForChildren,
+        tool_inputs.WaitForChildren,
         children.wait,
         looks=True,
     ),
     Offer(
         "child_list",
         "The children of a session, with all below them, as JSON.",
-        given.Session,
+        tool_inputs.Session,
         children.listed,
         looks=True,
     ),
     Offer(
         "child_close",
         "Close a child for good; its transcript stays.",
-        given.CloseChild,
+        tool_inputs.CloseChild,
         children.close,
     ),
     Offer(
         "review_list",
         "The files with changes that wait for a decision, as JSON.",
-        given.ListReview,
+        tool_inputs.ListReview,
         changes.listed,
         looks=True,
     ),
     Offer(
         "review_get",
         "The hunks of a file that wait for a decision.",
-        given.GetReview,
+        tool_inputs.GetReview,
         changes.hunks,
         looks=True,
     ),
@@ -110,7 +110,7 @@ OFFERS = (
         "review_resolve",
         "Accept or reject hunks of a file. A rejected one is taken out of the file; the agent that "
         "made it is told.",
-        given.ResolveReview,
+        tool_inputs.ResolveReview,
         changes.resolve,
     ),
     Offer(
@@ -118,7 +118,7 @@ OFFERS = (
         "Make an edit in any usual format, also where the file has moved on meanwhile: all of it "
         "or nothing. Says how each hunk was found, and gives the diff. The change is then under "
         "review.",
-        given.ApplyEdit,
+        tool_inputs.ApplyEdit,
         changes.edit,
     ),
 )

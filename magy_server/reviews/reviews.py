@@ -28,7 +28,7 @@ from magy_server.reviews.committed import Commits
 from magy_server.reviews.current_review import Now
 from magy_server.reviews.direct_edits import Applying
 from magy_server.reviews.file_review import stored
-from magy_server.reviews.looks import Look, Looks
+from magy_server.reviews.look_cache import Look, Looks
 from magy_server.reviews.notes import Pending, pending_lines, reminder
 from magy_server.reviews.resolver import Resolver
 from magy_server.reviews.review_store import Changed, ReviewStore

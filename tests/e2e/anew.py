@@ -12,7 +12,7 @@ from typing import Any
 from magy_server.core.ports import ModelRequest
 from magy_server.llm import anthropic_wire, chat_wire, responses_wire
 from magy_server.llm.openai_quirks import known
-from magy_server.llm.written import as_json
+from magy_server.llm.request_cache import as_json
 from magy_server.replay import asked
 from magy_server.store.sqlite import SqliteStore
 from tests.loopback import AnthropicServer, ChatServer, ModelServer

@@ -10,8 +10,8 @@ from magy_server.core.agents.mail import Mailed
 from magy_server.core.events import Briefed, Compacted, Finished, Prompted, Replied
 from magy_server.core.ports import Message, Picture, ToolOutput
 from magy_server.core.prompting.framing import framed, named, result
+from magy_server.core.prompting.prefix_cache import SoFar
 from magy_server.core.prompting.seldom_tools import rewrapped
-from magy_server.core.prompting.so_far import SoFar
 from magy_server.core.reviews.review_events import Noted
 from magy_server.core.state.conversation import Conversation, Item
 from magy_server.core.state.vector import Vector

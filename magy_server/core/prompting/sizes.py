@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from magy_server.core.agents.mail import Mailed
 from magy_server.core.events import Finished, Prompted, Replied
 from magy_server.core.ports import Message, ModelRequest, Picture, ToolOutput, ToolSchema
-from magy_server.core.prompting.so_far import total
+from magy_server.core.prompting.prefix_cache import total
 from magy_server.core.reviews.review_events import Noted
 from magy_server.core.values import Call, Embedded, Image, Link, Text, Thinking
 

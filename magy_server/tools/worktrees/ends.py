@@ -1,4 +1,5 @@
-"""What becomes of a worktree when its child is done, or has failed, as its settings say."""
+"""What becomes of a worktree when its child is done or has failed, as the settings say; to merge
+is for `landing.py`."""
 
 from __future__ import annotations
 

@@ -25,15 +25,15 @@ Wait = Annotated[
 Path = Annotated[str, Field(min_length=1, description="Relative to the project, or absolute")]
 
 
-class Given(BaseModel):
+class Input(BaseModel):
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
-class Session(Given):
+class Session(Input):
     session: Id
 
 
-class StartSession(Given):
+class StartSession(Input):
     prompt: Text
     agent: str = Field(default="", description='"": the configured default')
     model: str = Field(default="", description='`provider/model`; "": the agent\'s')
@@ -55,7 +55,7 @@ class WaitForSession(Session):
     wait_seconds: Wait = 50
 
 
-class ListSessions(Given):
+class ListSessions(Input):
     limit: Annotated[int, Field(ge=1, le=100)] = 20
     cursor: str | None = Field(default=None, description="`next_cursor` of the page before")
 
@@ -84,12 +84,12 @@ class SpawnChild(Session):
     worktree: bool = Field(default=False, description="It works on a git branch of its own")
 
 
-class SendChild(Given):
+class SendChild(Input):
     child: Id
     prompt: Text
 
 
-class WaitForChildren(Given):
+class WaitForChildren(Input):
     session: Id | None = Field(default=None, description="The parent: any of its children")
     children: Annotated[list[Id], Field(min_length=1, max_length=256)] | None = None
     until: Literal["any", "all"] = "any"
@@ -99,18 +99,18 @@ class WaitForChildren(Given):
     wait_seconds: Wait = 50
 
 
-class CloseChild(Given):
+class CloseChild(Input):
     child: Id
     mode: Literal["finish", "cancel"] = Field(
         default="finish", description="Whether it still does what it has begun"
     )
 
 
-class ListReview(Given):
+class ListReview(Input):
     session: Id | None = Field(default=None, description="Only what this session changed")
 
 
-class GetReview(Given):
+class GetReview(Input):
     path: Path
     proposed: bool = Field(default=False, description="What is only proposed, and not in the file")
 
@@ -125,7 +125,7 @@ class ResolveReview(GetReview):
     )
 
 
-class ApplyEdit(Given):
+class ApplyEdit(Input):
     """The edit is either `text` or `edits`."""
 
     text: Prose | None = Field(

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from magy_server.core.ports import Message, ModelRequest, Picture, ToolOutput
-from magy_server.core.prompting.so_far import Grown, grown
+from magy_server.core.prompting.prefix_cache import Grown, grown
 from magy_server.core.values import Call, Text
 from magy_server.dataclass import dataclass
 from magy_server.llm import pictures

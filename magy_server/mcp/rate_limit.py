@@ -1,4 +1,5 @@
-"""How much a server may say unasked, over whatever transport."""
+"""This limit leaves out what an MCP server says unasked and too often, and cuts off one that
+floods, over whatever transport."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class CutOff(Exception):
     """Why a server is not listened to any more, in a sentence."""
 
 
-class Tide:
+class RateLimit:
     """Leaves out what a server says unasked and too often."""
 
     def __init__(self) -> None:

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from magy_server.core.ports import Message, ModelRequest, Picture
 from magy_server.core.prompting import sizes
-from magy_server.core.prompting.so_far import SoFar
+from magy_server.core.prompting.prefix_cache import SoFar
 from magy_server.core.values import Call, Thinking
 from magy_server.llm import anthropic_wire, chat_wire, responses_wire
 from magy_server.llm.openai_quirks import Quirks
+from magy_server.llm.request_cache import Form, as_json, written
 from magy_server.llm.wire import own_id
-from magy_server.llm.written import Form, as_json, written
 from tests.thorough import examples
 
 from .conversations import assistant, calling, output, request, user
