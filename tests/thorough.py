@@ -37,6 +37,12 @@ def rotating(cases: Sequence[T], further: int = 0) -> Sequence[T]:
     return cases if THOROUGH else cases[(SHARE + further) % SHARES :: SHARES]
 
 
+def one_of(cases: Sequence[T], further: int = 0) -> Sequence[T]:
+    """One of the cases, another one after the next commit, or all: for few that are dear and show
+    the same."""
+    return cases if THOROUGH else [cases[(SHARE + further) % SHARES % len(cases)]]
+
+
 def examples(count: int) -> int:
     """How many examples there are of a law that is held against `count` where all are."""
     return count if THOROUGH else max(FEWEST, count // 4)

@@ -12,6 +12,7 @@ import pytest
 from magy_server.api.wire.methods import CLIENT_TO_SERVER
 from tests.lsp.client import RpcError
 from tests.lsp.fuzz import BASE, Hostile
+from tests.thorough import one_of
 
 from .harness import GONE, AcpClient, client
 from .test_turn import EDIT
@@ -33,7 +34,7 @@ def line(frame: bytes) -> bytes:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize(("seed", "version"), [(2026, 1), (2027, 2)])
+@pytest.mark.parametrize(("seed", "version"), one_of([(2026, 1), (2027, 2)]))
 async def test_ten_thousand_hostile_lines(root: Path, state: Path, seed: int, version: int) -> None:
     words = ("--acp-v2",) if version == 2 else ()
     async with client(root, state, "text: Still here.\n", words=words) as one:

@@ -14,6 +14,7 @@ import pytest
 from test_emacs_e2e import ask, go, idle, said, shop, started
 
 from tests.clients.driven import Driven, installed, letters, lisp
+from tests.thorough import one_of
 
 __all__ = ["shop"]
 
@@ -78,7 +79,7 @@ def row(one: Driven, *words: str) -> None:
 
 
 @pytest.mark.req("E117", "E118", "E121")
-@pytest.mark.parametrize("kind", ["terminal", "window"])
+@pytest.mark.parametrize("kind", one_of(["terminal", "window"], 2))
 def test_a_day_with_agents(kind: str, init: Path, shop: Path) -> None:
     with started(kind, init, shop) as one:
         one.ask(f"(find-file {lisp(str(shop / 'prices.py'))}) t")

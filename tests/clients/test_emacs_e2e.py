@@ -18,6 +18,7 @@ from test_emacs import missing
 
 from tests.clients.driven import Driven, emacs, installed, letters, lisp, xvfb
 from tests.clients.shop import PRICES, TYPED, script
+from tests.thorough import one_of
 
 SCRIPT = script(thinking=0.4)
 
@@ -97,7 +98,7 @@ def ask(one: Driven, text: str) -> None:
 
 
 @pytest.mark.req("F005", "G006")
-@pytest.mark.parametrize("kind", ["batch", "terminal", "window"])
+@pytest.mark.parametrize("kind", one_of(["batch", "terminal", "window"]))
 def test_a_day_with_magy(kind: str, init: Path, shop: Path) -> None:
     with started(kind, init, shop) as one:
         one.ask(f"(find-file {lisp(str(shop / 'prices.py'))}) (buffer-enable-undo) t")

@@ -11,6 +11,7 @@ import pytest
 from test_emacs_e2e import ask, idle, said, shop, started
 
 from tests.clients.driven import Driven, installed, lisp
+from tests.thorough import one_of
 
 __all__ = ["shop"]
 
@@ -87,7 +88,7 @@ TEXT = "(buffer-substring-no-properties (point-min) (magy-transcript-end))"
 
 
 @pytest.mark.req("E010", "E092", "E129")
-@pytest.mark.parametrize("kind", ["terminal", "window"])
+@pytest.mark.parametrize("kind", one_of(["terminal", "window"], 1))
 def test_a_transcript_in_org(kind: str, init: Path, shop: Path) -> None:
     with started(kind, init, shop) as one:
         one.ask(f"(find-file {lisp(str(shop / 'prices.py'))}) t")

@@ -156,11 +156,13 @@ async def test_a_page_reaches_neither_this_machine_nor_another_page_unasked(
 
 
 @pytest.mark.req("A097")
-async def test_a_page_goes_to_none_that_a_rule_denies(root: Path, state: Path) -> None:
+async def test_a_page_goes_to_none_that_a_rule_denies(
+    root: Path, state: Path, headless: dict[str, str]
+) -> None:
     async with WebServer() as web:
         rules = {"*": "allow", web.url("/admin*"): "deny", f"use {web.url('/looked*')}": "deny"}
         allowed: dict[str, Any] = {"permission": {"browser": rules}, **ROOTLESS}
-        async with at_work(root, state, **allowed) as (one, server):
+        async with at_work(root, state, headless, **allowed) as (one, server):
             shop(web, [], away="/admin/users")
             web.page("/admin/users", "everybody")
             web.page("/looked", "looked at")
@@ -186,7 +188,9 @@ async def test_a_page_goes_to_none_that_a_rule_denies(root: Path, state: Path) -
         assert "Another page" in said["c5"]
 
 
-async def test_what_a_page_loads_and_gives_is_bounded(root: Path, state: Path) -> None:
+async def test_what_a_page_loads_and_gives_is_bounded(
+    root: Path, state: Path, headless: dict[str, str]
+) -> None:
     """A browser takes many times of it."""
 
     async def much(request: Request, exchange: Exchange) -> None:
@@ -199,7 +203,7 @@ async def test_what_a_page_loads_and_gives_is_bounded(root: Path, state: Path) -
     )
     long = "<p id=said></p><script>said.textContent = 'ab '.repeat(1e6)</script>"
     allowed: dict[str, Any] = {"permission": {"browser": "allow"}, **ROOTLESS}
-    async with WebServer() as web, at_work(root, state, **allowed) as (one, server):
+    async with WebServer() as web, at_work(root, state, headless, **allowed) as (one, server):
         web.answer("/much", much)
         web.page("/loads", loads)
         web.page("/long", long)

@@ -21,6 +21,7 @@ import pytest
 from tests.clients.shop import PRICES
 from tests.clients.vscode.driven import Served, Window, chromium, window
 from tests.clients.vscode.transcript import Transcript
+from tests.thorough import rotating
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -61,6 +62,14 @@ def parts(marked: Mapping[Part, Sequence[str]]) -> pytest.MarkDecorator:
         for part, ids in marked.items()
     ]
     return pytest.mark.parametrize("part", all)
+
+
+def in_turn(
+    all: Mapping[Part, Sequence[str]], turns: Sequence[Part], further: int = 0
+) -> Mapping[Part, Sequence[str]]:
+    """All parts, without those of `turns` whose turn it is not: others show the same as these."""
+    left_out = {*turns} - {*rotating(turns, further)}
+    return {part: ids for part, ids in all.items() if part not in left_out}
 
 
 class Came:

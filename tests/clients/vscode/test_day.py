@@ -12,7 +12,7 @@ import pytest
 
 from tests.clients.shop import PRICES, TYPED, edit, script
 from tests.clients.vscode.driven import Window
-from tests.clients.vscode.story import BROKEN, NOTES, Came, Part, Scene, Stage, parts
+from tests.clients.vscode.story import BROKEN, NOTES, Came, Part, Scene, Stage, in_turn, parts
 from tests.mcp.test_servers import HERE
 
 RUDE = HERE / "rude_server.py"
@@ -340,22 +340,31 @@ def counted(review: str) -> list[int]:
 
 
 def reloaded(scene: Scene) -> None:
-    """What is written and not sent is there when the view comes back, and when the window does,
-    however soon after another."""
+    """What is written and not sent is there when the view comes back, and when the window does."""
     one, talk = scene.window, scene.talk
     talk.write("half a thought")
     one.hide_side_bar()
     one.command("Magy: Focus Transcript")
     talk.wrote("half a thought")
+    left_in(scene, "a whole thought")
+    one.reload()
+    talk.wrote("a whole thought")
+
+
+def reloaded_again(scene: Scene) -> None:
+    """It is there, too, when the window comes back twice, however soon after another."""
+    one, talk = scene.window, scene.talk
+    left_in(scene, "another thought")
     one.reload()
     talk.show()
     one.reload()
-    talk.wrote("half a thought")
-    talk.write("a whole thought")
+    talk.wrote("another thought")
+
+
+def left_in(scene: Scene, text: str) -> None:
+    scene.talk.write(text)
     # The key is on its way to the extension, which gives what it hears of to the disk at once.
-    one.until(lambda: "a whole thought" in scene.server.left(), "the thought on the disk")
-    one.reload()
-    talk.wrote("a whole thought")
+    scene.window.until(lambda: text in scene.server.left(), "the thought on the disk")
 
 
 def forked(scene: Scene) -> None:
@@ -468,7 +477,7 @@ def suggested(scene: Scene) -> None:
     one.shows("return price * 0.19")
 
 
-PARTS: Mapping[Part, Sequence[str]] = {
+ALL: Mapping[Part, Sequence[str]] = {
     prompted_and_answered: ("F006", "F009", "G005"),
     typed_while_edits_land: ("G006", "G011"),
     reviewed: ("G010",),
@@ -483,11 +492,15 @@ PARTS: Mapping[Part, Sequence[str]] = {
     remembered: ("G023",),
     killed: ("G015",),
     reloaded: (),
+    reloaded_again: (),
     forked: ("G025",),
     begun_anew: (),
     filled_in: (),
     suggested: ("G009",),
 }
+TURNS = (reloaded_again, known, begun_anew, suggested, remembered, filled_in)
+"""No other part stands on these: they are played in turns."""
+PARTS = in_turn(ALL, TURNS)
 
 
 @pytest.fixture(scope="module")

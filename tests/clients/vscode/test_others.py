@@ -15,7 +15,7 @@ from tests.clients.driven import Driven, emacs, installed, lisp
 from tests.clients.shop import script
 from tests.clients.test_emacs import missing
 from tests.clients.vscode.driven import Window, window
-from tests.clients.vscode.story import BROKEN, Came, Part, Scene, Stage, parts
+from tests.clients.vscode.story import BROKEN, Came, Part, Scene, Stage, in_turn, parts
 from tests.clients.vscode.transcript import Transcript
 
 SCRIPT = f"""\
@@ -297,7 +297,7 @@ def restricted(scene: Scene) -> None:
     scene.window.until(lambda: "clear away" in scene.window.pane("Sessions"), "theirs")
 
 
-PARTS: Mapping[Part, Sequence[str]] = {
+ALL: Mapping[Part, Sequence[str]] = {
     cleared: (),
     steered: ("F012", "G027"),
     capped: ("G024",),
@@ -306,6 +306,9 @@ PARTS: Mapping[Part, Sequence[str]] = {
     several: (),
     restricted: ("F013",),
 }
+PARTS = in_turn(ALL, (several, restricted), 2)
+"""Each of the two starts a window of its own: they are played in turns, and in the third turn the
+window of the other day is loaded anew once more."""
 
 
 @pytest.fixture(scope="module")

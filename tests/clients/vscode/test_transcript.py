@@ -28,6 +28,7 @@ from tests.clients.vscode.transcript_page import (
     transcript,
     updates,
 )
+from tests.thorough import rotating
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -84,7 +85,7 @@ def unfold(page: Transcript) -> None:
 
 
 @pytest.mark.req("F008")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", rotating(NAMES))
 def test_a_recorded_session_is_shown_as_in_emacs(chrome: Browser, name: str) -> None:
     wanted = json.loads((PICTURES / f"{name}.blocks.json").read_text("utf-8"))
     with transcript(chrome) as page:
@@ -987,7 +988,7 @@ def everything(log: Log) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("theme", rotating(sorted(THEMES)))
 def test_a_check_of_accessibility_finds_nothing_serious(chrome: Browser, theme: str) -> None:
     axe = CLIENT / "node_modules" / "axe-core" / "axe.min.js"
     with transcript(chrome, theme, bypass_csp=True) as page:
