@@ -55,12 +55,6 @@ call: glob {{"pattern": "*"}}
 ---
 text: Three are too many.
 
-prompt: Where do you stand
-text: I look.
-call: bash {{"command": "git branch --show-current"}}
----
-text: I stand on {{{{last}}}}
-
 prompt: clear away
 text: Files come and go.
 call: bash {{"command": "rm rates.json && cp logo.bin old.bin && head -c 8 /dev/zero > logo.bin"}}
@@ -80,6 +74,12 @@ call: bash {{"command": "touch first"}}
 call: bash {{"command": "touch once"}}
 ---
 text: Said once more.
+
+prompt: Where do you stand
+text: I look.
+call: bash {{"command": "git branch --show-current"}}
+---
+text: I stand on {{{{last}}}}
 """
 
 
