@@ -6,17 +6,26 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from magy_server.core.magi.emotional_log import Entry, entry
+from magy_server.core.magi.vote import Memory
+from magy_server.team.magi import kept_log
 from tests.clients.driven import Driven, emacs, installed, lisp
 from tests.clients.shop import script
 from tests.clients.test_emacs import missing
 from tests.clients.vscode.driven import Window, window
 from tests.clients.vscode.story import BROKEN, Came, Part, Scene, Stage, in_turn, parts
 from tests.clients.vscode.transcript import Transcript
+from tests.core.magi.build import said
+from tests.e2e.test_magi import put
+from tests.patience import PATIENCE
 
 SCRIPT = f"""\
 {script(thinking=1)}
@@ -297,12 +306,74 @@ def restricted(scene: Scene) -> None:
     scene.window.until(lambda: "clear away" in scene.window.pane("Sessions"), "theirs")
 
 
+def deliberated(scene: Scene) -> None:
+    """A ruling that overturns another holds once a person accepts it, whichever session it is of;
+    what CASPER remembers is read and taken out."""
+    one, shop = scene.window, scene.shop
+    first, second = overturned(scene)
+    kept_log.change(str(shop), lambda log: log.model_copy(update={"entries": tuple(feelings())}))
+    one.command("Magy: Accept Ruling…")
+    one.choose("REJECTED")
+    asked = one.page.locator(".monaco-dialog-box")
+    one.until(lambda: f"It would overturn {first}" in asked.inner_text(), "what it means")
+    one.page.get_by_role("button", name="Accept", exact=True).click()
+    said = f"Accepted: REJECTED holds in the place of {first}."
+    one.until(lambda: said in one.notifications(), "that it holds")
+    holds = magy(scene, "", "magi", "list").stdout
+    assert f"{second} holds in the place of {first}: a person accepted it." in holds
+    one.command("Magy: Show CASPER's Emotional Log…")
+    one.choose("I have read all of it")
+    one.until(lambda: kept_log.read(str(shop)).reviewed, "that it was read")
+    one.choose("dread")
+    one.page.get_by_role("button", name="Take Out", exact=True).click()
+    one.until(lambda: felt_in(shop) == ["calm"], "the end of an entry")
+    one.page.keyboard.press("Escape")
+
+
+def overturned(scene: Scene) -> tuple[str, str]:
+    """Has a ruling and a review of it made, in the shop, by the command; returns their ids."""
+    votes = f"prompt: question as\ntext: {said('APPROVE', 90)}\n"
+    asked = "prompt: Is it time?\n" + put("Is it time?", complexity="simple")
+    made = magy(scene, f"{asked}---\ntext: So it is.\n\n{votes}", "magi", "Is it time?",
+                "--format", "json")  # fmt: skip
+    first: str = json.loads(made.stdout)["id"]
+    review = put("Is it time?", complexity="simple", review_of=first, review_reason="It failed.",
+                 new_evidence=["It failed at noon."])  # fmt: skip
+    votes = f"prompt: question as\ntext: {said('REJECT', 90)}\n"
+    script = f"prompt: Review it\n{review}---\ntext: So it is not.\n\n{votes}"
+    again = magy(scene, script, "magi", "--resume", first.partition("/")[0], "--bypass",
+                 "Review it", "--format", "json")  # fmt: skip
+    return first, json.loads(again.stdout)["id"]
+
+
+def magy(scene: Scene, script: str, *words: str) -> subprocess.CompletedProcess[str]:
+    file = scene.shop.parent / "magi.script"
+    file.write_text(script, "utf-8")
+    env = {**os.environ, **scene.places, "MAGY_SCRIPT": str(file)}
+    command = [sys.executable, "-m", "magy_server", *words]
+    done = subprocess.run(command, env=env, cwd=scene.shop, stdin=subprocess.DEVNULL, text=True,
+                          capture_output=True, timeout=PATIENCE, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def feelings() -> Iterator[Entry]:
+    for n, emotion in enumerate(("calm", "dread")):
+        memory = Memory(valence=0.1, primary_emotion=emotion, lesson=f"It felt like {emotion}.")
+        yield entry("Is it time?", memory, time.time() - n)
+
+
+def felt_in(shop: Path) -> list[str]:
+    return [one.primary_emotion for one in kept_log.read(str(shop)).entries]
+
+
 ALL: Mapping[Part, Sequence[str]] = {
     cleared: (),
     steered: ("F012", "G027"),
     capped: ("G024",),
     branched: (),
     shared_with_emacs: ("F008", "G003"),
+    deliberated: ("D079", "D087"),
     several: (),
     restricted: ("F013",),
 }

@@ -6,7 +6,7 @@ import type { AgentTree } from "./agentTree";
 import { closeChild, spawnChild, waitFor } from "./children";
 import { askAgent } from "./choose";
 import { childName, childRow, isOpen, works } from "./rows";
-import { deliberate, showRuling } from "./magi";
+import { acceptRuling, deliberate, showEmotionalLog, showRuling } from "./magi";
 import { open } from "./sessionCommands";
 
 /** Commands about agents below the current session; each takes the agent of a row, or asks which. */
@@ -22,6 +22,8 @@ export function agentCommands(
     "magy.spawnAgentOnBranch": (child) => spawn(magy, child, true),
     "magy.deliberate": () => deliberate(magy),
     "magy.showRuling": () => showRuling(magy),
+    "magy.acceptRuling": () => acceptRuling(magy),
+    "magy.showEmotionalLog": () => showEmotionalLog(magy),
     "magy.openAgent": async (child) => {
       const chosen = await which(child, "Show Transcript of Agent");
       if (chosen) await open(magy, chosen.sessionId);

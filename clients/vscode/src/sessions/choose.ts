@@ -134,7 +134,7 @@ async function optionsOf(magy: Magy, sessionId: string): Promise<ConfigOption[]>
   });
 }
 
-function folderOfCurrent(magy: Magy): string | undefined {
+export function folderOfCurrent(magy: Magy): string | undefined {
   return magy.sessions.summary?.session.cwd ?? activeFolder()?.uri.fsPath;
 }
 

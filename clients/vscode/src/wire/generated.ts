@@ -1146,7 +1146,10 @@ export interface MagiAccepted {
 }
 
 export interface MagiListParams {
-  sessionId: string;
+  /** null: of all sessions of the project, those first in which somebody deliberated last */
+  sessionId?: string | null;
+  /** Where `sessionId` is null: a directory of the project; null: the first folder */
+  cwd?: string | null;
   /** How `report` is written */
   form?: "markdown" | "text" | "box";
   /** Of the result before; 0: the newest */
@@ -1154,7 +1157,7 @@ export interface MagiListParams {
 }
 
 export interface MagiListResult {
-  /** The newest first, ten at most */
+  /** Of a session the newest first; ten at most */
   rulings: MagiRuling[];
   /** What goes on now, the oldest first */
   running: Deliberation[];
@@ -1182,8 +1185,9 @@ export interface MagiLogResult {
   reviewDue: boolean;
 }
 
-/** What a deliberation of the session came to, worked out from the votes in its log. */
+/** What a deliberation came to, worked out from the votes in the log. */
 export interface MagiRuling {
+  /** Of its session, a slash, and of the call that began it */
   id: string;
   /** When it was asked for */
   at: string;
@@ -2372,7 +2376,7 @@ export interface Requests {
     params: ModelsParams;
     result: ModelsResult;
   };
-  /** List the rulings of a session, worked out again from the votes in its log. A prompt that begins with `@magi` asks for one. */
+  /** List the rulings of a session or of all of a project, worked out again from the votes in the log. A prompt that begins with `@magi` asks for one. */
   "magy/magi/list": {
     params: MagiListParams;
     result: MagiListResult;
