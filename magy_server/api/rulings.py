@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from magy_server.api.connected import Seat
 from magy_server.api.service import Service
 from magy_server.api.wire import magi as wire
-from magy_server.core.agents.tree import Stream, stream_of
+from magy_server.core.agents.tree import SESSIONS, Stream, id_of, stream_of
 from magy_server.core.errors import InvalidRequest, NotFound
-from magy_server.core.ports import Store
+from magy_server.core.ports import Store, StreamInfo
 from magy_server.core.reviews.review_events import Noted
 from magy_server.core.state.fold import fold
 from magy_server.core.state.state import State
@@ -50,6 +50,30 @@ async def worked_out(store: Store, session: str) -> Sequence[WorkedOut]:
             same = blobs.get(kept) == encoded(canonical(rule(one.deliberation)))
             found.append(WorkedOut(one, same))
     return found
+
+
+async def sessions_of(store: Store, root: str | None) -> Sequence[StreamInfo]:
+    """Returns the sessions of a workspace in which somebody deliberated, those first in which that
+    was last. The names of the nodes tell: no log is read."""
+    from magy_server.core.magi.recorded import deliberated
+
+    heads = await store.heads(SESSIONS)
+    found = [
+        await store.info(stream_of(session))
+        for session in deliberated(id_of(head.stream) for head in heads)
+    ]  # fmt: skip
+    return [info for info in found if info and info.root == root]
+
+
+async def of_workspace(store: Store, root: str | None) -> AsyncIterator[WorkedOut]:
+    """Gives the rulings of all sessions of a workspace, session by session: the newest first."""
+    seen: set[str] = set()
+    for info in await sessions_of(store, root):
+        for one in reversed(await worked_out(store, info.id)):
+            id = one.record.deliberation.id
+            if id not in seen:  # a fork has it, too
+                seen.add(id)
+                yield one
 
 
 async def accept(service: Service, session: str, id: str) -> tuple[float, bool]:
@@ -115,13 +139,21 @@ class MagiVerbs:
         self._service = at.service
 
     async def list(self, params: wire.MagiListParams) -> wire.MagiListResult:
-        """Raises NotFound."""
-        await self._service.info(params.session_id)
-        store = self._service.world.store
-        found = await worked_out(store, params.session_id)
-        running = await under_way(store, params.session_id, self._service.slots.queued)
-        newest = found[::-1][params.cursor :]
-        after = params.cursor + PAGE
+        """Raises NotFound, InvalidRequest."""
+        store, after = self._service.world.store, params.cursor + PAGE
+        if params.session_id is not None:
+            await self._service.info(params.session_id)
+            sessions = [params.session_id]
+            newest = (await worked_out(store, params.session_id))[::-1][params.cursor :]
+        else:
+            root = self._at.place(params.cwd)[0] if params.cwd else self._at.first
+            sessions = [
+                info.id for info in await sessions_of(store, root)
+                if info.summary.get("state") != "idle"
+            ]  # fmt: skip
+            newest = await _some(of_workspace(store, root), params.cursor, PAGE + 1)
+        queued = self._service.slots.queued
+        running = [one for each in sessions for one in await under_way(store, each, queued)]
         return wire.MagiListResult(
             rulings=[_shown(one, params) for one in newest[:PAGE]],
             running=[wire.Deliberation.model_validate(one) for one in running],
@@ -161,6 +193,20 @@ class MagiVerbs:
             reviewed=found.reviewed or None,
             review_due=emotional_log.review_due(found, now),
         )
+
+
+async def _some(
+    found: AsyncIterator[WorkedOut], first: int, most: int
+) -> Sequence[WorkedOut]:  # no more logs are read than that takes
+    some: list[WorkedOut] = []
+    async for one in found:
+        if first:
+            first -= 1
+            continue
+        some.append(one)
+        if len(some) == most:
+            break
+    return some
 
 
 def _felt(one: Entry, now: float) -> wire.FeelingShown:

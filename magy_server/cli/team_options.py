@@ -7,7 +7,7 @@ import argparse
 
 from magy_server.cli.parser_parts import Commands, Parser, flag, root_option
 
-REPLAY, ACCEPT, LOG = "replay", "accept", "log"
+LIST, REPLAY, ACCEPT, LOG = "list", "replay", "accept", "log"
 FORMS = ("text", "box", "markdown", "json")
 MODES = ("FAST", "FAST+", "DEEP")
 
@@ -19,6 +19,7 @@ def magi_options(commands: Commands) -> None:
         description=(
             "Put a question to three agents that judge it apart from each other, and read the "
             "ruling that their votes come to. What is piped in is attached as context. "
+            "`magy magi list` has the rulings of all sessions of this project. "
             "`magy magi replay SESSION` works a ruling out again from the log, and says whether it "
             "is the same, byte for byte. `magy magi accept SESSION [RULING]` accepts a ruling that "
             "overturns an earlier one. `magy magi log` lists CASPER's emotional log of this "
@@ -27,7 +28,7 @@ def magi_options(commands: Commands) -> None:
         ),
     )
     magi.add_argument(
-        "words", nargs="+", metavar="QUESTION|replay SESSION|accept SESSION|log",
+        "words", nargs="+", metavar="QUESTION|list|replay SESSION|accept SESSION|log",
         help="what is to be decided; - reads it from standard input",
     )  # fmt: skip
     magi.add_argument("--mode", choices=MODES, help="how thorough (default: as the question calls "

@@ -244,6 +244,14 @@ class Trusted(Value):
     trusted: bool = True
 
 
+class Reconsidered(Value):
+    """Stream of a decision. The ruling `of` is reviewed; `ruling` is the id of what comes of it."""
+
+    type: Literal["reconsidered"] = "reconsidered"
+    ruling: str
+    of: str
+
+
 class Started(Value):
     """The effect of a call begins now. Committed before the effect; read calls have none."""
 
@@ -403,13 +411,13 @@ Event = Annotated[
     Opened | Configured | Briefed | Prompted | Requeued | Admitted | Replied | Judged | Asked
     | Answered | Granted | Mailed | Closed | Withdrawn | Trusted | Started | Finished | Exited
     | Planned | Consulted | CompactAsked | Compacted | CancelAsked | Resumed | Ended | Noted
-    | Restored | Restoring | Reviewed | Suggested | SkillRead | Moved | Rated,
+    | Restored | Restoring | Reviewed | Suggested | SkillRead | Moved | Rated | Reconsidered,
     Field(discriminator="type"),
 ]  # fmt: skip
 
 INBOX = (
     Prompted, Requeued, Mailed, Closed, Answered, CompactAsked, CancelAsked, Configured, Consulted,
-    Granted, Withdrawn, Trusted, Noted, Restored, Restoring,
+    Granted, Withdrawn, Trusted, Reconsidered, Noted, Restored, Restoring,
 )  # fmt: skip
 """Events that any process may append; all others need the lease of its tree."""
 

@@ -52,11 +52,10 @@ from magy_server.core.values import (
 from magy_server.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from magy_server.core.magi.case import Case
+    from magy_server.core.magi.case import Case, Review
     from magy_server.core.magi.deliberation import Deliberation
     from magy_server.core.magi.emotional_log import Memories
     from magy_server.core.magi.panel import Panel
-    from magy_server.core.magi.recorded import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +175,8 @@ class Team(Protocol):
         """Returns the models that would judge this case, and what that may cost. A session whose
         own model is a small one cannot lead."""
 
-    async def rulings(self) -> Sequence[Record]:
-        """Returns the deliberations that this session has had, the oldest first."""
+    async def may_review(self, review: Review) -> None:
+        """Raises ToolError for a review that may not begin."""
 
     async def memories(self, case: Case, call: str = "") -> Memories:
         """Returns what this case has of CASPER's emotional log. `call`: what began it; what that

@@ -31,11 +31,10 @@ from magy_server.team.spawning import offered
 
 if TYPE_CHECKING:
     from magy_server.core.graphs.recorded import Recorded
-    from magy_server.core.magi.case import Case
+    from magy_server.core.magi.case import Case, Review
     from magy_server.core.magi.deliberation import Deliberation
     from magy_server.core.magi.emotional_log import Memories
     from magy_server.core.magi.panel import Panel
-    from magy_server.core.magi.recorded import Record
 
 NAMED = 20
 """Agents that an error names."""
@@ -199,10 +198,11 @@ class TeamAccess:
         with _for_the_model():
             return panel(self._world, self._session.state, case)
 
-    async def rulings(self) -> Sequence[Record]:
-        from magy_server.core.magi.recorded import records
+    async def may_review(self, review: Review) -> None:
+        from magy_server.team.magi import reviewing
 
-        return records(self._id, await self._world.store.read(self._session.stream))
+        with _for_the_model():
+            await reviewing.check(self._world, self._session, review)
 
     async def memories(self, case: Case, call: str = "") -> Memories:
         from magy_server.team.magi.feelings import memories
@@ -212,13 +212,17 @@ class TeamAccess:
     async def deliberate(
         self, call: str, case: Case, memories: Memories, moved: Callable[[Deliberation], None]
     ) -> Deliberation:
+        from magy_server.team.magi import reviewing
         from magy_server.team.magi.run import DeliberationRun
 
         with _for_the_model():
             models = (await self.panel(case)).models
+            if case.review:
+                await reviewing.begin(self._world, self._session, call, case.review)
+            rulings = await reviewing.rulings(self._world, self._session)
             run = DeliberationRun(
                 self._world, self._children, self._mailing, self._session, call, case, models,
-                memories, await self.rulings(), moved,
+                memories, rulings, moved,
             )  # fmt: skip
             return await run.done()
 

@@ -177,3 +177,18 @@ def test_a_ruling_that_overturns_another_is_accepted_by_a_person(magy: Magy) -> 
     replay = magy("magi", "replay", own)
     assert f"holds in the place of {first}: a person accepted it." in replay.stderr
     assert "the same as in the log, byte for byte" in replay.stderr
+
+
+def test_the_rulings_of_all_sessions_of_a_project_are_listed(magy: Magy, tmp_path: Path) -> None:
+    assert "Nothing was deliberated in this project." in magy("magi", "list").stdout
+    for _ in range(2):
+        scripted(magy, RULING, "magi", QUESTION, "--format", "json")
+    listed = magy("magi", "list").stdout
+    assert listed.count("APPROVED (decisive, 50 %)") == listed.count(QUESTION) == 2
+    both = magy("sessions", "list", "--ids").stdout.split()
+    assert len({one for one in both if f"{one}/" in listed}) == 2
+    as_json = json.loads(magy("magi", "list", "--format", "json").stdout)
+    assert [ruling["final"] for ruling in as_json["rulings"]] == ["APPROVED"] * 2
+    other = tmp_path / "other"
+    other.mkdir()
+    assert "Nothing" in magy("magi", "list", "--root", str(other)).stdout

@@ -11,8 +11,12 @@ from typing import Any
 
 import pytest
 
+from magy_server.core.agents.mail import Mailed
+from magy_server.core.agents.tree import stream_of
+from magy_server.core.events import Opened
 from magy_server.core.magi.emotional_log import Log, entry, written
 from magy_server.core.magi.vote import Memory
+from magy_server.store.sqlite import SqliteStore
 from tests.core.magi.build import said
 from tests.patience import PATIENCE
 
@@ -95,18 +99,51 @@ def check_cards(one: Person) -> None:
     assert casper["sessionId"].endswith("casper-2.1") and last["tokens"] > 0
 
 
+@pytest.mark.req("D046")
 async def test_no_node_knows_of_another_before_it_has_voted(root: Path, state: Path) -> None:
-    async with person(root, state, script(asked(put()), *ALL)) as one:
+    """All of them know the question and all of its context, in both stages."""
+    context = "It has 3 tables.\n\nThe load test failed; see load.md:7."
+    async with person(root, state, script(asked(put(context=context)), *ALL)) as one:
         await bypass(one)
         await one.turn("decide")
         for child in await children(one, includeClosed=True):
             text = await told(one, child["sessionId"])
+            assert QUESTION in text and json.dumps(context)[1:-1] in text
             own = re.findall("MELCHIOR|BALTHASAR|CASPER", text)
             assert len(set(own)) == 1, "it reads its own name only"
             if "-2." not in child["sessionId"]:
                 assert "drawn by lot" not in text
             else:
                 assert "drawn by lot" in text and "it ran for a week" in text
+
+
+@pytest.mark.req("D049", "D096")
+async def test_votes_come_as_messages_and_each_stage_has_its_own_time(
+    root: Path, state: Path
+) -> None:
+    """The ruling is of what came by message. No session reads another's transcript, and none has
+    to: what it is told, it is told once."""
+    fast = put(mode="FAST+", complexity="medium")
+    async with person(root, state, script(asked(put(), fast), *ALL)) as one:
+        await bypass(one)
+        await one.turn("decide")
+        rulings = (await one.request("magi/list"))["rulings"]
+        assert all(ruling["same"] for ruling in rulings)
+    store = await SqliteStore.open(str(state))
+    try:
+        log = [entry.event for entry in await store.read(stream_of(SESSION))]
+        senders = [event.sender for event in log if isinstance(event, Mailed) and event.report]
+        assert len(set(senders)) == len(senders) == 12
+        opened = {one: (await store.read(stream_of(one), limit=1))[0].event for one in senders}
+    finally:
+        await store.close()
+    times = {
+        (sender.partition(".")[0], "-2." in sender): event.limits.seconds
+        for sender, event in opened.items() if isinstance(event, Opened) and event.limits
+    }  # fmt: skip
+    assert sorted(times.values()) == [20, 45, 60, 120] and {
+        seconds for (_, again), seconds in times.items() if again
+    } == {20, 60}
 
 
 @pytest.mark.req("D027", "D021")
@@ -170,6 +207,23 @@ async def test_where_two_are_missing_nothing_is_decided(root: Path, state: Path)
         await one.turn("decide")
         assert one.said().startswith("# MAGI: DEADLOCK")
         assert "Aborted: there are not enough votes." in one.said()
+
+
+async def test_a_budget_that_ends_on_the_way_leaves_first_votes_and_that_is_said(
+    root: Path, state: Path
+) -> None:
+    """What a request may take is set aside before it, and that is most of this budget."""
+    settings = {"limits": {"run_tokens": 36_000}}
+    async with person(root, state, script(asked(put()), *ALL), settings=settings) as one:
+        await bypass(one)
+        await one.turn("decide")
+        (ruling,) = (await one.request("magi/list"))["rulings"]
+        nodes = {node["node"].upper(): node for node in ruling["ruling"]["nodes"]}
+        left = [name for name, node in nodes.items() if node["first"] and not node["revised"]]
+        assert left and ruling["same"]
+        words = f"Second votes are missing, so the first ones count: {', '.join(left)}."
+        assert words in ruling["report"] and words in ruling["shown"]["ruling"]["safety"]
+        assert "failed. Stopped at the limit of 36000 tokens" in ruling["report"]
 
 
 REFUSED = [

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from magy_server.config.resources import resource
 from magy_server.config.shipped import shipped
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.skills.skill import Capability, Skill, parse_skill
@@ -128,3 +131,15 @@ def test_no_bundled_text_has_work_deleted_or_code_of_the_person_broken() -> None
             assert "for a moment" not in line, name
             assert "--hard" not in line or "Never" in line or "Only when" in text, name
     assert "Never `--hard`" in shipped().skills["finishing-a-development-branch"].body
+
+
+@pytest.mark.req("D002")
+def test_the_files_beside_magi_are_named_in_the_order_in_which_they_are_needed() -> None:
+    """First how it goes, then who votes and what they answer; the nodes' own order is that, too."""
+    folder = resource("skills", "magi")
+    order = re.findall(r"references/\w+\.md", (folder / "SKILL.md").read_text("utf-8"))
+    assert order == [
+        "references/protocols.md", "references/personas.md", "references/templates.md",
+    ]  # fmt: skip
+    assert sorted(order) == sorted(f"references/{file.name}" for file in
+                                   (folder / "references").iterdir())  # fmt: skip

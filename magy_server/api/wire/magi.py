@@ -9,9 +9,10 @@ for who looks in later. The last one comes with the end of the call, and is in t
 of ASCII and of what nodes wrote, `rows` says the same in lines of any length. A call that is
 cancelled ends with the votes that there were, and with no ruling.
 
-`magy/magi/list` has the rulings of a session, worked out again from the votes in its log, and what
-goes on in it now. With `magy/magi/accept` a person accepts a ruling that overturns an earlier one,
-which holds until then. `magy/magi/log` has CASPER's emotional log of a project, for people.
+`magy/magi/list` has the rulings of a session, or of all sessions of a project, worked out again
+from the votes in the log, and what goes on now. With `magy/magi/accept` a person accepts a ruling
+that overturns an earlier one, which holds until then. `magy/magi/log` has CASPER's emotional log of
+a project, for people.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from magy_server.api.wire.shapes import SessionParams, Wire
+from magy_server.api.wire.shapes import Id, SessionParams, Wire
 
 # The words of `core/magi`, which is only imported when somebody deliberates.
 Node = Literal["melchior", "balthasar", "casper"]
@@ -102,7 +103,15 @@ class Deliberation(Wire):
     box: list[str] = Field(description="All of it drawn, in 73 columns")
 
 
-class MagiListParams(SessionParams):
+class MagiListParams(Wire):
+    session_id: Id | None = Field(
+        default=None, description="null: of all sessions of the project, those first in which "
+        "somebody deliberated last"
+    )  # fmt: skip
+    cwd: str | None = Field(
+        default=None,
+        description="Where `sessionId` is null: a directory of the project; null: the first folder",
+    )
     form: Literal["markdown", "text", "box"] = Field(
         default="markdown", description="How `report` is written"
     )
@@ -112,9 +121,9 @@ class MagiListParams(SessionParams):
 
 
 class MagiRuling(Wire):
-    """What a deliberation of the session came to, worked out from the votes in its log."""
+    """What a deliberation came to, worked out from the votes in the log."""
 
-    id: str
+    id: str = Field(description="Of its session, a slash, and of the call that began it")
     at: str = Field(description="When it was asked for")
     final: Final
     standing: Standing
@@ -131,7 +140,7 @@ class MagiRuling(Wire):
 
 
 class MagiListResult(Wire):
-    rulings: list[MagiRuling] = Field(description="The newest first, ten at most")
+    rulings: list[MagiRuling] = Field(description="Of a session the newest first; ten at most")
     running: list[Deliberation] = Field(description="What goes on now, the oldest first")
     next_cursor: int | None = Field(default=None, description="Where older ones are; null: none")
 

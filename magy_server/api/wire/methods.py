@@ -235,8 +235,8 @@ class Verbs:
     ]
     magi_list: Annotated[
         Verb[magi.MagiListParams, magi.MagiListResult],
-        "List the rulings of a session, worked out again from the votes in its log. A prompt that "
-        "begins with `@magi` asks for one.",
+        "List the rulings of a session or of all of a project, worked out again from the votes in "
+        "the log. A prompt that begins with `@magi` asks for one.",
     ]
     magi_accept: Annotated[
         Verb[magi.MagiAcceptParams, magi.MagiAccepted],

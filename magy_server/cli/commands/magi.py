@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from datetime import datetime
 from functools import partial
 
-from magy_server.api.rulings import accept, worked_out
+from magy_server.api.rulings import WorkedOut, accept, of_workspace, worked_out
 from magy_server.api.sessions.totals import Totals
-from magy_server.cli import emotional_log, exit_codes, session_ids
+from magy_server.cli import emotional_log, exit_codes, project_directory, session_ids
 from magy_server.cli.commands.run import run_turn
 from magy_server.cli.composition import Composition
 from magy_server.cli.given_prompt import prompt_of
 from magy_server.cli.screen.complaints import complain
-from magy_server.cli.screen.terminal import standard_output
-from magy_server.cli.team_options import ACCEPT, LOG, REPLAY
+from magy_server.cli.screen.terminal import Screen, standard_output
+from magy_server.cli.screen.text import Marks, Span, filled
+from magy_server.cli.team_options import ACCEPT, LIST, LOG, REPLAY
 from magy_server.cli.turn.interrupts import until_left
 from magy_server.cli.turn.presentation import Shown
 from magy_server.core.agents.tree import stream_of
@@ -25,11 +27,15 @@ from magy_server.core.magi.case import LONGEST_CONTEXT, LONGEST_QUESTION
 from magy_server.core.magi.recorded import Record, records
 from magy_server.core.magi.reports import Form, shown
 from magy_server.core.magi.ruling import Canonical, canonical, encoded, rule
+from magy_server.core.magi.tally import Final
+from magy_server.core.text.columns import shortened
+from magy_server.core.text.sanitizing import one_line
 from magy_server.core.values import Embedded, Text
 from magy_server.dataclass import dataclass
 from magy_server.reviews.views import Summary
 
 AGENT = "magi"
+COLOURS: Mapping[Final, str] = {"APPROVED": "green", "REJECTED": "red", "DEADLOCK": "yellow"}
 
 
 def magi(options: argparse.Namespace, app: Composition) -> int:
@@ -37,6 +43,8 @@ def magi(options: argparse.Namespace, app: Composition) -> int:
     words: list[str] = options.words
     if words[0] == REPLAY and len(words) == 2:
         return asyncio.run(_replay(options, words[1], app))
+    if words == [LIST]:
+        return asyncio.run(_list(options, app))
     if words[0] == ACCEPT and len(words) in (2, 3):
         return asyncio.run(_accept(words[1], "".join(words[2:]), app))
     if words[0] == LOG and (len(words) == 1 or words[1] in emotional_log.VERBS):
@@ -101,6 +109,44 @@ async def _print_latest(app: Composition, quiet: Quiet, form: Form) -> int:
             return exit_codes.DONE
         await quiet.output.write(f"{text}\n")
     return exit_codes.DONE
+
+
+# --- what there is --------------------------------------------------------------------------------
+
+
+async def _list(options: argparse.Namespace, app: Composition) -> int:
+    """The rulings of all sessions of this project."""
+    root, _ = project_directory.project(options.root, None)
+    async with app.store() as store:
+        found = [one async for one in of_workspace(store, root)]
+    if options.format == "json":
+        rulings = [canonical(rule(one.record.deliberation)) for one in found]
+        await standard_output().write(f"{encoded({'rulings': rulings}).decode()}\n")
+        return exit_codes.DONE
+    screen = Screen(standard_output())
+    if not found:
+        await screen.write([("Nothing was deliberated in this project.\n", "dim")])
+    for one in found:
+        await screen.write(_line(one, screen.marks, screen.width))
+    return exit_codes.DONE
+
+
+def _line(one: WorkedOut, marks: Marks, width: int | None) -> list[Span]:
+    """A ruling: when, what, how sure; below it its question, and what is to be said of it."""
+    record = one.record
+    ruling = rule(record.deliberation)
+    when = f"{datetime.fromtimestamp(record.at).astimezone():%Y-%m-%d %H:%M}"
+    tally, question = ruling.tally, one_line(record.deliberation.case.question)
+    room = len(question) if width is None else max(1, width - 3)
+    spans: list[Span] = [
+        (f"{when}  ", "cyan"),
+        (tally.final, COLOURS[tally.final]),
+        (f" ({tally.standing}, {tally.confidence} %)  {one_line(record.deliberation.id)}\n", ""),
+        (f"  {shortened(question, room, marks.cut)}\n", ""),
+    ]
+    notes = [] if one.same else ["The log has another ruling than its votes come to."]
+    notes += filter(None, [_holds(record)])
+    return [*spans, *((filled(one_line(note), width, "  "), "yellow") for note in notes)]
 
 
 # --- working it out again -------------------------------------------------------------------------

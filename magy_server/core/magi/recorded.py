@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from magy_server.core.agents import tree
 from magy_server.core.agents.mail import Mailed, TextPayload
-from magy_server.core.events import Entry, Finished, Replied, Started
+from magy_server.core.events import Entry, Finished, Opened, Replied, Started
 from magy_server.core.magi.case import TIMES, Case, mode
 from magy_server.core.magi.deliberation import (
     GONE,
@@ -60,6 +60,15 @@ def begun_as(call: str, session: str) -> tuple[Node, Stage, int] | None:
     return next(((one, stage, number) for one in NODES if one == node), None)
 
 
+def deliberated(children: Iterable[str]) -> Sequence[str]:
+    """Returns the sessions of which some of these are nodes, in this order."""
+    found = {
+        tree.parent(child): None for child in children
+        if begun_as(tree.call_of(child.rpartition(tree.SEPARATOR)[2]), child)
+    }  # fmt: skip
+    return [session for session in found if session]
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """`at`: when it was asked for, seconds since the epoch. `finished`: the end of the call, None
@@ -77,7 +86,9 @@ class Record:
 
 
 def records(session: str, entries: Iterable[Entry]) -> Sequence[Record]:
-    """Returns the deliberations in the log of a session, the oldest first."""
+    """Returns the deliberations in the log of a session, the oldest first. What a fork has of its
+    source keeps its id: it is the same ruling."""
+    copied = 0
     calls: dict[str, tuple[float, Mapping[str, Any]]] = {}
     ends: dict[str, Finished] = {}
     reports: dict[str, Mailed] = {}
@@ -86,12 +97,15 @@ def records(session: str, entries: Iterable[Entry]) -> Sequence[Record]:
     accepted: dict[str, float] = {}
     for entry in entries:
         match entry.event:
+            case Opened(forked_from=(_, int(last))):
+                copied = last
             case Replied():
                 for part in entry.event.content:
                     if isinstance(part, Call) and part.name == TOOL and part.invalid is None:
                         calls[part.id] = (entry.at, part.arguments)
-            case Mailed(report=report) if report is not None:
-                reports[entry.event.sender] = entry.event
+            case Mailed(report=report, sender=sender) if report is not None:
+                if tree.parent(sender) == session or entry.seq <= copied:
+                    reports[sender] = entry.event
             case Started() if entry.event.call in calls:
                 reminded.setdefault(entry.event.call, entry.event.evidence.reminded)
             case Noted(id=id) if id.startswith(ACCEPTED):
@@ -106,7 +120,8 @@ def records(session: str, entries: Iterable[Entry]) -> Sequence[Record]:
         except ValidationError:
             continue  # the model was told what is wrong with it
         mails = told.get(call, reports)
-        one = deliberation(session, call, case, mails, reminded.get(call, ()))
+        home = next(iter(deliberated(child for child in mails if begun_as(call, child))), session)
+        one = deliberation(home, call, case, mails, reminded.get(call, ()))
         one = over(one) if call in ends else one
         one = replace(one, earlier=earlier(case, found))
         found.append(Record(one, at, ends.get(call), accepted.get(call)))

@@ -204,8 +204,15 @@ def _safety(ruling: Ruling) -> Iterator[str]:
         yield "Provisional: one vote is missing."
     if found.standing == "aborted":
         yield "Aborted: there are not enough votes."
+    if missing := _without_second(ruling.deliberation):
+        yield f"Second votes are missing, so the first ones count: {', '.join(missing)}."
     if ruling.overturns:
         yield "It would overturn an earlier ruling, which holds until a person accepts this one."
+
+
+def _without_second(deliberation: Deliberation) -> Sequence[str]:
+    """The nodes of whom nothing came after the digest."""
+    return [one.node.upper() for one in deliberation.ballots if one.second and not one.revised]
 
 
 def _voices(ruling: Ruling) -> Sequence[Vote]:

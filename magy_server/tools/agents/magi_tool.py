@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from magy_server.core.errors import InvalidRequest, ToolError
+from magy_server.core.errors import ToolError
 from magy_server.core.text.sanitizing import shortened
 from magy_server.core.tool import FactContext, Gathered, ToolContext, previewed, run_again
 from magy_server.core.tool import Result as Outcome
@@ -54,14 +54,10 @@ async def _facts(ctx: FactContext, **arguments: Any) -> Gathered:
     from magy_server.core.magi.case import mode
     from magy_server.core.magi.panel import said
     from magy_server.core.magi.recorded import agent_of
-    from magy_server.core.magi.reviews import check
 
     case = _case(arguments)
     if case.review:
-        try:
-            check(case.review, await ctx.team.rulings(), ctx.team.now())
-        except InvalidRequest as error:
-            raise ToolError(error.message) from None
+        await ctx.team.may_review(case.review)
     panel = await ctx.team.panel(case)
     subjects = ["review a ruling"] if case.review else []
     for node, model in panel.models.items():

@@ -139,6 +139,19 @@ def test_what_went_wrong_is_in_the_report() -> None:
     assert "Incident, first vote, try 1: timeout. No answer in 30 s." in text(found)
 
 
+def test_second_votes_that_are_missing_are_said_in_every_form() -> None:
+    one = deliberation([said("APPROVE", 80)] * 3, [said("APPROVE", 70)], mode="DEEP")
+    assert not ruled(deliberation([said("APPROVE", 80)] * 3))["digest_order"]
+    ended = Attempt("here/a", "failed", problem="Stopped at the limit of the run.")
+    ballots = (one.ballots[0], *(replace(it, second=(ended,)) for it in one.ballots[1:]))
+    found = ruled(replace(one, ballots=ballots))
+    words = "Second votes are missing, so the first ones count: BALTHASAR, CASPER."
+    for form in (text(found), markdown(found), box(found)):
+        assert words in " ".join(form.replace("|", " ").split())
+    whole = deliberation([said("APPROVE", 80)] * 3, [said("APPROVE", 70)] * 3, mode="DEEP")
+    assert "missing" not in text(ruled(whole))
+
+
 @pytest.mark.req("D079")
 def test_a_ruling_that_overturns_another_waits_for_a_person() -> None:
     review = {"of": "s/3.0", "reason": "New data.", "new_evidence": ["It failed."]}

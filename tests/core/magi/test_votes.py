@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from magy_server.config.resources import resource
 from magy_server.core.magi.vote import NODES, Node, tier
 from magy_server.core.magi.vote_parsing import read
 
@@ -116,3 +118,45 @@ def test_tiers_of_confidence() -> None:
     assert [tier(n) for n in (100, 76, 75, 41, 40, 0)] == [
         "High", "High", "Medium", "Medium", "Low", "Low",
     ]  # fmt: skip
+
+
+# --- what the nodes are told to answer ------------------------------------------------------------
+
+OF_ALL = {
+    "node", "verdict", "confidence", "summary", "reasoning", "evidence", "failure_modes",
+    "next_step", "tradeoffs", "rollback_signals", "caveats",
+}  # fmt: skip
+OWN: dict[Node, set[str]] = {
+    "melchior": {"range"},
+    "balthasar": {"protection", "risks"},
+    "casper": {"feeling", "stakes", "last_words"},
+}
+WORDS = {"melchior": "300 to 800 words", "casper": "120 to 220 words"}
+DIFFERENT = {"range": [61, 83], "feeling": "foggy", "evidence": ["e"], "failure_modes": ["f"],
+             "tradeoffs": ["t"], "rollback_signals": ["b"], "risks": ["r"]}  # fmt: skip
+
+
+@pytest.mark.req("D102")
+@pytest.mark.parametrize("node", NODES)
+def test_each_node_is_told_its_own_answer_and_all_of_that_is_read(node: Node) -> None:
+    told = resource("agents", f"magi-{node}.md").read_text("utf-8").partition("# Your answer")[2]
+    answer = told[told.index("{") : told.index("\n\nAPPROVE:")]
+    top = re.sub(r"\[[^\[\]]*\]|\{[^{}]*\}", "", re.sub(r"\{[^{}]*\}", "", answer[1:]))
+    keys = set(re.findall(r'"(\w+)":', re.sub(r'"caveats": \{.*', '"caveats":', top, flags=re.S)))
+    assert keys == OF_ALL | OWN[node]
+    assert re.findall(r'"reasoning": "(\d+ to \d+ words)', answer) == [
+        *filter(None, [WORDS.get(node)])
+    ]
+    for key in ("preconditions", "risks", "mitigations", "owner", "deadline", "monitoring",
+                "review_date"):  # fmt: skip
+        assert f'"{key}":' in answer.partition('"caveats"')[2]
+    plain = OWN[node] | OF_ALL - {"node", "verdict", "confidence", "caveats"}
+    given = {key: DIFFERENT.get(key, f"This is {key}.") for key in plain}
+    found = read(node, said("APPROVE", 70, **given))
+    assert found.vote and not found.repairs
+    for key, value in given.items():
+        if key == "range":
+            assert [found.vote.low, found.vote.high] == value
+        else:
+            kept = getattr(found.vote, key)
+            assert (list(kept) if isinstance(kept, tuple) else kept) == value
