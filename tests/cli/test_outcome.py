@@ -15,6 +15,7 @@ from magy_server.cli.turn import outcome
 from magy_server.core.agents.child import ChildInfo
 from magy_server.core.events import Ended, Entry, Finished, Replied, Stop
 from magy_server.core.state.spending import Spent
+from magy_server.core.text.columns import width_of
 from magy_server.core.text.markdown import STOPS
 from magy_server.core.values import FileChange, Text, Usage
 from magy_server.reviews.views import Summary
@@ -128,6 +129,14 @@ def test_of_a_child_an_unknown_cost_is_said_too() -> None:
         child = ChildInfo("s/a", "s", "Look", "explore", "m", "completed", 1, spent=spent)
         (*_, (text, _)) = child_lines.line(child, UNICODE, 0)
         assert text.endswith(f" {said}\n")
+
+
+def test_a_child_takes_one_row_of_a_terminal() -> None:
+    spent = Spent(1, Usage(input=900), 0.0, 1)
+    child = ChildInfo("s/a", "s", "BALTHASAR, second vote", "magi-balthasar", "m", "completed", 1,
+                      spent=spent)  # fmt: skip
+    row = plain(child_lines.line(child, UNICODE, 0, 80))
+    assert width_of(row.rstrip("\n")) == 80 and row.endswith("cost unknown\n")
 
 
 def test_the_sums() -> None:

@@ -323,3 +323,15 @@ def test_a_title_of_wide_characters_leaves_its_beginning_on_the_screen() -> None
     rows = sum(max(1, -(-width_of(line) // 80)) for line in shown.splitlines())
     assert rows < 24 and "? babble of the MCP server rude" in shown and "end\n" in shown
     assert view.folded(asked.id)
+
+
+def test_a_card_that_goes_on_leaves_the_uppermost_row_of_the_screen() -> None:
+    """What is wiped from the very top, tmux keeps: each card would stay in what scrolled by."""
+    view = View(UNICODE, wraps=True)
+    shown = {"box": [f"| {n} |" for n in range(40)], "rows": ["one"]}
+    view.update({
+        "sessionUpdate": "tool_call_update", "toolCallId": "1.0", "name": "deliberate",
+        "title": "MAGI", "status": "in_progress", "_meta": {"magy": {"deliberation": shown}},
+    }, 80)  # fmt: skip
+    rows = plain(view.draft(80, 24)).split("\n")
+    assert rows == [*shown["box"][:22], ""]

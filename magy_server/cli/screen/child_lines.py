@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from magy_server.cli.screen.text import Marks, Span, cost_of, tokens
 from magy_server.core.agents.child import LIVE, ChildInfo
+from magy_server.core.text.columns import shortened, width_of
 from magy_server.core.text.sanitizing import one_line
 
 STYLES = {
@@ -19,9 +20,9 @@ def label(child: ChildInfo) -> str:
     return f"{one_line(child.agent)} ({name})" if name else one_line(child.agent)
 
 
-def line(child: ChildInfo, marks: Marks, top: int) -> list[Span]:
+def line(child: ChildInfo, marks: Marks, top: int, width: int | None = None) -> list[Span]:
     """Returns a line that says how a child is now. `top`: the depth of the session that is
-    shown."""
+    shown. `width`: columns that it may take; None: as many as it needs."""
     ended = child.status not in LIVE
     mark = {
         "queued": marks.pending, "running": marks.current, "waiting": marks.asked,
@@ -31,9 +32,11 @@ def line(child: ChildInfo, marks: Marks, top: int) -> list[Span]:
     parts: list[str] = [child.status]
     if ended and child.spent.requests:
         parts += [tokens(child.spent.usage), cost_of(child.spent)]
-    said = f" {marks.dot} ".join(filter(None, parts))
-    style = STYLES[child.status]
-    return [(f"{indent}{mark} ", style), (label(child), ""), (f" {marks.dot} {said}\n", style)]
+    said = f" {marks.dot} " + f" {marks.dot} ".join(filter(None, parts))
+    style, name = STYLES[child.status], label(child)
+    if width is not None:
+        name = shortened(name, max(12, width - width_of(f"{indent}{mark} {said}")), marks.cut)
+    return [(f"{indent}{mark} ", style), (name, ""), (f"{said}\n", style)]
 
 
 def live(children: Sequence[ChildInfo]) -> str:

@@ -107,7 +107,7 @@ class Lines(Printer):
         told = [child for child in moved if child.status != "queued"]
         if not self._quiet:
             for child in told:
-                self._waiting += line(child, self._screen.marks, top)
+                self._waiting += line(child, self._screen.marks, top, self._screen.width)
         if self._waiting and not self._view.mid_line:
             width = self._screen.width
             await self._write(self._waited(width), self._live(width))

@@ -153,7 +153,7 @@ class View:
         if not cards or width is None:
             return []
         shown: list[Span] = []
-        room = (height or 24) - 1
+        room = (height or 24) - 2  # from the very top tmux would keep what is wiped
         for span in tool_calls.card(cards[-1], width):
             shown.append(span)
             room -= span[0].count("\n")
