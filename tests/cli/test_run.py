@@ -138,8 +138,8 @@ def test_the_prompt_may_come_from_a_pipe(magy: Magy) -> None:
     [
         (["-"], "", "but standard input is empty"),
         ([" "], None, "The prompt is empty"),
-        (["hello"], b"a\0b", "is not text"),
-        (["hello"], b"x" * 1_000_001, "longer than 1,000,000 bytes"),
+        (["hello"], "a\0b", "is not text"),
+        (["hello"], "x" * 1_000_001, "longer than 1,000,000 bytes"),
         (["hello", "--resume", "nope"], None, "There is no session 'nope'"),
         (["hello", "--agent", "nope"], None, "There is no agent 'nope'"),
         (["hello", "--model", "no/pe"], None, "There is no provider for the model 'no/pe'"),
@@ -148,17 +148,13 @@ def test_the_prompt_may_come_from_a_pipe(magy: Magy) -> None:
     ],
 )
 def test_what_cannot_be_meant_is_said(
-    magy: Magy, words: list[str], given: bytes | str | None, said: str
+    magy: Magy, words: list[str], given: str | None, said: str
 ) -> None:
     magy.script(HELLO)
-    data = given.encode() if isinstance(given, str) else given or b""
-    done = subprocess.run(
-        [*COMMAND, "run", *words], input=data, capture_output=True, env=magy.env(), cwd=magy.root,
-        timeout=PATIENCE, check=False,
-    )  # fmt: skip
+    done = magy("run", *words, input=given or "")
     assert done.returncode == 2
-    assert said in done.stderr.decode()
-    assert done.stdout == b""
+    assert said in done.stderr
+    assert done.stdout == ""
     assert magy.sessions() == [], "no session was begun for it"
 
 

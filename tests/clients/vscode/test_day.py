@@ -253,6 +253,7 @@ def proposed(scene: Scene) -> None:
     assert "TAX" not in (one.text() or "")
     one.lenses("Accept").first.click()
     one.shows("# TAX")
+    one.until(lambda: "2 changes in 2 files" in talk.review(), "that it is decided")
 
 
 def undone(scene: Scene) -> None:
