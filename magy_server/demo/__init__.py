@@ -110,6 +110,7 @@ async def _play(directory: Path, *, fast: bool, real: bool) -> int:
             await story.review.accept_all(root / TEST_OF_TOTAL)
             screen.scene("Ada has a team look something up: two side by side, one builds on both")
             ended = ended and await story.ask("team", TEAM) == "end_turn"
+            await story.close_agents()
             screen.scene("Ada has a question judged by three agents, each by itself")
             ended = ended and await story.ask("decide", DECIDE) == "end_turn"
         done = await _after(screen, editor, root, file, real=real)
@@ -155,6 +156,13 @@ class _Story:
         self._held: list[dict[str, Any]] | None = None
         """Updates to be shown when the helper rests."""
         self._tasks = Tasks(self._failed)
+
+    async def close_agents(self) -> None:
+        """Makes room for others: those that have done their tasks take nothing more."""
+        about = {"parentSessionId": "demo"}
+        for child in (await self.editor.request("magy/child/list", about))["children"]:
+            about = {"sessionId": child["sessionId"]}
+            await self.editor.request("magy/child/close", about)
 
     async def ask(self, id: str, text: str) -> str:
         """Prompts; the answer is how the turn ended."""

@@ -35,6 +35,7 @@ def test_the_fast_demo_cuts_nothing_off(shown: str) -> None:
         "your unsaved comment there is untouched.",
     ):
         assert " ".join(shown.split()).count(sentence) == 1, sentence
+    assert "FINAL RULING: REJECTED" in shown
     assert "│ Ran 2 tests in" in shown
     assert "│ OK\n    completed" in shown
 
