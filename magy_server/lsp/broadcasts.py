@@ -49,6 +49,8 @@ class Announcer:
         self._spawn = spawn
         self._running: dict[str, str] = {}
         self._progress: dict[str, Progress] = {}
+        self._beginning: dict[str, str] = {}
+        """By turn whose progress the editor has not made yet: how it has ended meanwhile."""
         self._open: dict[str, set[str]] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
 
@@ -193,13 +195,16 @@ class Announcer:
                 self._ended(session_id, event.stop.replace("_", " "))
 
     def _ended(self, session_id: str, how: str) -> None:
-        self._running.pop(session_id, None)
+        turn = self._running.pop(session_id, None)
         if progress := self._progress.pop(session_id, None):
             progress.end(how)
+        elif turn in self._beginning:
+            self._beginning[turn] = how
 
     def _begin(self, state: State, session_id: str, turn: str) -> None:
         about = f"Magy: {title(state)}" if title(state) else "Magy"
         self._running[session_id] = turn
+        self._beginning[turn] = ""
         self._spawn(self._progress_of(session_id, turn, about))
 
     async def _progress_of(self, session_id: str, turn: str, about: str) -> None:
@@ -207,12 +212,13 @@ class Announcer:
             self._spawn(self._cancel(session_id, turn))
 
         progress = await self._server.progress(about, cancel=cancel)
+        how = self._beginning.pop(turn)
         if progress is None:
             return
         if self._running.get(session_id) == turn:
             self._progress[session_id] = progress
         else:  # the turn was over before the editor had made the progress
-            progress.end()
+            progress.end(how)
 
     async def _cancel(self, session_id: str, turn: str) -> None:
         if self._service is not None:

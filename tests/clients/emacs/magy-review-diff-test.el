@@ -100,7 +100,7 @@ text: All done.
       (magy-review-accept)
       (magy-test-until (string-search "[accepted · by build]" (buffer-string)))
       (with-current-buffer (format "*magy review: %s*" (magy-project-name (magy-test-project)))
-        (should (= 2 (length tabulated-list-entries)))
+        (magy-test-until (= 2 (length tabulated-list-entries)))
         (goto-char (point-min))
         (search-forward "b.txt")
         (magy-review-list-reject)
