@@ -122,9 +122,10 @@ def test_where_nobody_can_be_asked_a_ruling_is_made_all_the_same(magy: Magy) -> 
 
 def test_people_read_casper_s_log_and_take_out_what_they_do_not_want(magy: Magy) -> None:
     assert "CASPER remembers nothing here." in magy("magi", "log").stdout
+    now = time.time()
     for n in range(4):
         memory = Memory(valence=-0.9, primary_emotion="fear", lesson=f"Lesson {n}.")
-        new = entry("Should we?", memory, time.time() - n)
+        new = entry("Should we?", memory, now - n)
         kept_log.change(str(magy.root), partial(added, new=new, now=time.time()))
     listed = magy("magi", "log").stdout
     assert "until `magy magi log reviewed` none is used" in listed
