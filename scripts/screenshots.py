@@ -99,6 +99,9 @@ VOTES = {
         "last_words": "Ask them first.",
     },
 }  # fmt: skip
+VOTED = "\n".join(
+    f"prompt: question as {node}\ntext: {json.dumps(vote)}\n" for node, vote in VOTES.items()
+)
 SCRIPT = "\n".join([
     "prompt: lost",
     "think: The last field is lost. Which line cuts it off?",
@@ -168,8 +171,7 @@ SCRIPT = "\n".join([
     "---",
     "text: The ruling is yes, and one disagrees.",
     "",
-    *(line for node, vote in VOTES.items()
-      for line in (f"prompt: question as {node}", f"text: {json.dumps(vote)}", "")),
+    VOTED,
     "prompt: comprehension",
     "delay: 0.2",
     "speed: 60",

@@ -18,7 +18,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TOP))  # for `tests`, which is not installed
 
-from scripts.screenshots import CODE, IMAGES, SCRIPT  # noqa: E402
+from scripts.screenshots import CODE, IMAGES, SCRIPT, VOTED  # noqa: E402
 from tests import guard  # noqa: E402
 from tests.clients import record  # noqa: E402
 from tests.clients.vscode.driven import (  # noqa: E402
@@ -34,9 +34,9 @@ from tests.clients.vscode.transcript import Transcript  # noqa: E402
 GRAPH, MAGI = "have two look up the price of coal", "have the three judge the move"
 ALL = "\n".join(
     [
-        SCRIPT,
+        record.MAGI.replace("Please do it", MAGI),  # before what answers to a single word
         record.GRAPH.replace("Please do it", GRAPH),
-        record.MAGI.replace("Please do it", MAGI),
+        SCRIPT.replace(VOTED, ""),  # the three vote otherwise here
     ]
 )
 """What the model says, in all scenes."""
