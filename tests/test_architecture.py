@@ -162,7 +162,7 @@ def test_pure_layers_touch_nothing() -> None:
 
 def in_port(path: Path, node: ast.AST) -> bool:
     """Declarations do not run: the Protocols, and the `facts` function that looks at nothing."""
-    names = ("no_editor", "ports", "programs", "sandbox", "tool")
+    names = ("no_editor", "piped_programs", "ports", "sandbox", "tool")
     ports = {f"magy_server/core/{one}.py" for one in names}
     return name(path) in ports and not any(isinstance(child, ast.Await) for child in ast.walk(node))
 

@@ -17,7 +17,7 @@ from magy_server.core.patterns import literal, matches_command, matches_file
 from magy_server.core.policy import guardrails
 from magy_server.core.policy.guardrails import NOBODY, Guardrail, Said
 from magy_server.core.shell.deny_patterns import is_about
-from magy_server.core.shell.programs import program
+from magy_server.core.shell.nested_commands import program
 from magy_server.core.shell.remembered_commands import remembered_words
 from magy_server.core.shell.simple_commands import quote
 from magy_server.core.shell.unknown_programs import may_run

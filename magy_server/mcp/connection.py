@@ -17,7 +17,7 @@ from magy_server.core.errors import ToolError
 from magy_server.core.events import Answered
 from magy_server.core.mcp.server_settings import McpServer, hidden
 from magy_server.core.mcp.status import Condition, ServerStatus
-from magy_server.core.programs import Programs
+from magy_server.core.piped_programs import Programs
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.values import Form
 from magy_server.mcp.kept_logins import Kept

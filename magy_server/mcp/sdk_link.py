@@ -26,7 +26,7 @@ from pydantic import TypeAdapter, ValidationError
 from magy_server.core.errors import ToolError
 from magy_server.core.mcp.mentions import OfferedPrompt, OfferedResource
 from magy_server.core.mcp.names import fingerprint
-from magy_server.core.programs import Programs
+from magy_server.core.piped_programs import Programs
 from magy_server.core.text.sanitizing import LINE, harmless, one_line
 from magy_server.mcp.asking import ROUNDS, Asking, AskingCall
 from magy_server.mcp.http_streams import client_for, has_header, http_streams

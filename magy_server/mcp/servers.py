@@ -14,7 +14,7 @@ from magy_server.core.errors import ToolError
 from magy_server.core.mcp.names import server_of
 from magy_server.core.mcp.server_settings import McpServer
 from magy_server.core.mcp.status import ServerStatus
-from magy_server.core.programs import Programs
+from magy_server.core.piped_programs import Programs
 from magy_server.core.tool import Tool
 from magy_server.core.values import Content, Hash
 from magy_server.dataclass import dataclass

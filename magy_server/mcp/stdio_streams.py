@@ -13,7 +13,7 @@ import mcp_types as types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 
-from magy_server.core.programs import Program
+from magy_server.core.piped_programs import Program
 from magy_server.mcp.rate_limit import LARGEST, CutOff, RateLimit
 
 BLOCKING = 1 << 18

@@ -22,7 +22,7 @@ from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.log import Write
 from magy_server.engine.session import Session
 from magy_server.engine.world import World
-from magy_server.reviews.file_changes import FileChanged, FileCount, counted, shown
+from magy_server.reviews.diffs import FileChanged, FileCount, counted, shown
 from magy_server.reviews.restore_files import Performed, Plan, Restorer
 from magy_server.reviews.reviews import Reviews
 from magy_server.reviews.undo_plan import Aim, aim, first_words, note, said

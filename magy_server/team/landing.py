@@ -21,9 +21,9 @@ from magy_server.engine.feature_ports import Landed
 from magy_server.engine.rules import landing_mode
 from magy_server.engine.world import World, put
 from magy_server.tools.files.paths import below
-from magy_server.tools.worktrees import checkouts, ends, records
-from magy_server.tools.worktrees.landing import Unmerged
+from magy_server.tools.worktrees import checkouts, outcomes, records
 from magy_server.tools.worktrees.listing import standing
+from magy_server.tools.worktrees.merging import Unmerged
 from magy_server.tools.worktrees.pull_requests import Forge, Request
 from magy_server.tools.worktrees.records import Record
 from magy_server.tools.worktrees.unmerged_files import Wanted, wanted_files
@@ -72,7 +72,7 @@ class Landing:
                 return Landed(message, said)
             async with writing(record.root, self._env) as git:
                 if stop != "end_turn":
-                    return Landed(_together(message, await ends.failed(git, record)))
+                    return Landed(_together(message, await outcomes.failed(git, record)))
                 return await self._succeeded(git, message)
         except (ToolError, OSError) as error:
             said = error.message if isinstance(error, ToolError) else str(error)
@@ -84,7 +84,9 @@ class Landing:
         title = self._state.options.get("title", "") or self._record.name
         request = Request(title, last_words(self._state), self._forge)
         proposes = await landing_mode(self._world, self._state) == "propose"
-        settled = await ends.succeeded(git, self._record, request, self._unsaved, proposes=proposes)
+        settled = await outcomes.succeeded(
+            git, self._record, request, self._unsaved, proposes=proposes
+        )
         if settled.unmerged is None:
             return Landed(message, settled.text)
         review = await self._for_review(git, settled.unmerged)

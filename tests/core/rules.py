@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 
-from magy_server.core.shell.programs import text_at
+from magy_server.core.shell.nested_commands import text_at
 from magy_server.core.shell.simple_commands import parse
 from magy_server.core.values import Effect, Facts, Resource
 

@@ -19,8 +19,8 @@ from magy_server.projects import Projects
 from magy_server.store.memory import MemoryStore
 from magy_server.tools.git.program import Ran
 from magy_server.tools.shell.processes import Processes
-from magy_server.tools.worktrees import checkouts, ends, landing, records
-from magy_server.tools.worktrees.ends import Settled
+from magy_server.tools.worktrees import checkouts, merging, outcomes, records
+from magy_server.tools.worktrees.outcomes import Settled
 from magy_server.tools.worktrees.pull_requests import Forge, Request, parts
 from magy_server.tools.worktrees.records import Record
 from magy_server.tools.worktrees.writing import Writing, writing
@@ -90,11 +90,13 @@ class Agent:
     async def end(self, *, proposes: bool = False, forge: Any = no_forge) -> Settled:
         request = Request("Fix it!", "All is said.", Forge("forge.example", forge))
         async with self.writing() as git:
-            return await ends.succeeded(git, self.record, request, self.unsaved, proposes=proposes)
+            return await outcomes.succeeded(
+                git, self.record, request, self.unsaved, proposes=proposes
+            )
 
     async def fail(self) -> str:
         async with self.writing() as git:
-            return await ends.failed(git, self.record)
+            return await outcomes.failed(git, self.record)
 
     @property
     def branch(self) -> str:
@@ -316,7 +318,7 @@ async def test_a_full_disk_in_the_middle_of_a_merge(tmp_path: Path) -> None:
         (place / "a.txt").write_text("agent\n")
         (place / "big.bin").write_bytes(os.urandom(400_000))
         async with agent.writing() as repository:
-            await landing.committed(repository, agent.record.worktree, "Large")
+            await merging.committed(repository, agent.record.worktree, "Large")
         with nearly_full(root.parent) if mounted else limited(os.getpid()):
             settled = await agent.end()
         assert f"the files in {root} cannot be updated" in settled.text, settled.text

@@ -23,7 +23,7 @@ from pydantic import Field
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.policy.linear_patterns import checked, found_in
 from magy_server.core.shell.git_arguments import subcommand
-from magy_server.core.shell.programs import program
+from magy_server.core.shell.nested_commands import program
 from magy_server.core.shell.simple_commands import parse
 from magy_server.core.values import Decision, Facts, Value
 from magy_server.dataclass import dataclass

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from magy_server.core.patterns import matches_command, pieces
 from magy_server.core.shell.git_arguments import subcommand
-from magy_server.core.shell.programs import program
+from magy_server.core.shell.nested_commands import program
 from magy_server.core.shell.simple_commands import quote
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from magy_server.core.shell import programs
+from magy_server.core.shell import nested_commands
 from magy_server.core.shell.wrappers import is_watched, names
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
@@ -84,7 +84,7 @@ def unsettled(argv: Sequence[str], globbed: Sequence[int]) -> str:
     cannot."""
     if not globbed:
         return ""
-    name, exact = programs.program(argv[0]), argv[0].rpartition("/")[2].lower()
+    name, exact = nested_commands.program(argv[0]), argv[0].rpartition("/")[2].lower()
     if name in ANY_WORDS:
         return ""
     if name in _HARMFUL:
@@ -92,7 +92,7 @@ def unsettled(argv: Sequence[str], globbed: Sequence[int]) -> str:
         return f"has a pattern that may become `{min(found)}`" if found else ""
     place = _PLACES.get(name) or _PLACES.get(exact)
     if place is None:
-        watched = programs.is_wrapper(name) or is_watched(name, exact) or name in _SHIFTS
+        watched = nested_commands.is_wrapper(name) or is_watched(name, exact) or name in _SHIFTS
         return "has a pattern that may become an option or a command" if watched else ""
     if name == "git" and argv[1:2] and argv[1] in _TWO_WORDS:
         place = _Place(2, place.alone)
@@ -127,7 +127,7 @@ def holds(argv: Sequence[str], globbed: Sequence[int], found: Sequence[str]) -> 
     are what it matches; those that are directories end in a slash."""
     if not any(argv[i][0] in "*?[" for i in globbed):
         return True
-    match programs.program(argv[0]):
+    match nested_commands.program(argv[0]):
         case "wc" | "du":  # beside a named file they refuse to take names out of another
             return bool(found)
         case "grep" | "egrep" | "fgrep" | "ggrep":  # told to descend, it descends into these

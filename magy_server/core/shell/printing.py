@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from magy_server.core.shell.globs import ONLY_NAMES
-from magy_server.core.shell.programs import program
+from magy_server.core.shell.nested_commands import program
 from magy_server.core.shell.wrappers import names
 from magy_server.core.values import Resource
 from magy_server.regex import regex

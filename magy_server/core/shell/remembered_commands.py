@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from magy_server.core.shell.programs import program
+from magy_server.core.shell.nested_commands import program
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from magy_server.core.shell import globs as shell_globs
-from magy_server.core.shell import programs
+from magy_server.core.shell import nested_commands
 from magy_server.core.shell.lexer import Redirect as Redirection
 from magy_server.core.shell.lexer import Unclear, Word, unusual
 from magy_server.core.shell.parser import RESERVED, Simple, read
@@ -175,8 +175,8 @@ def _understood(
         globbed = tuple(i for i, word in enumerate(words) if word.globbed)
         shown = (w.value or "" if w.globbed else quote(w.value or "") for w in words)
         part = Part(" ".join(shown) + redirects, argv, redirects=files, globbed=globbed)
-        inner = programs.wrapped(argv)
-        why = inner if isinstance(inner, str) else programs.hides(argv)
+        inner = nested_commands.wrapped(argv)
+        why = inner if isinstance(inner, str) else nested_commands.hides(argv)
         own = globbed if not isinstance(inner, int) else [i for i in globbed if i <= inner]
         why = why or shell_globs.unsettled(argv, own)
         if argv[0] == "cd" and not why:
@@ -186,7 +186,7 @@ def _understood(
         if words[0].globbed or (words[0].unquoted and argv[0] in RESERVED):
             why = "is not a plain command"
         parts.append(replace(part, opaque=True, why=why) if why else part)
-        if not why and (more := programs.besides(argv)):
+        if not why and (more := nested_commands.besides(argv)):
             parts.append(Part(" ".join(more), more))
         if why or not isinstance(inner, int):
             break

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from magy_server.core.shell.deny_patterns import is_about
 from magy_server.core.shell.globs import ANY_WORDS, ONLY_NAMES
-from magy_server.core.shell.programs import is_wrapper, program
+from magy_server.core.shell.nested_commands import is_wrapper, program
 from magy_server.core.shell.simple_commands import parse
 from magy_server.core.shell.wrappers import names
 

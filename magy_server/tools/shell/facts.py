@@ -17,7 +17,7 @@ from itertools import islice, pairwise
 
 from magy_server.core.errors import ToolError
 from magy_server.core.shell.globs import ONLY_NAMES, holds
-from magy_server.core.shell.programs import program, text_at, wrapped
+from magy_server.core.shell.nested_commands import program, text_at, wrapped
 from magy_server.core.shell.simple_commands import Part, parse
 from magy_server.core.shell.wrappers import names
 from magy_server.core.text.sanitizing import LINE, TITLE, shortened, visible

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from magy_server.core.errors import ToolError
-from magy_server.core.programs import Program
+from magy_server.core.piped_programs import Program
 from magy_server.core.sandbox import Launch, Prepared
 from magy_server.tasks import to_end
 from magy_server.tools.shell import process_groups as groups
@@ -22,7 +22,7 @@ LEAVES = 1.0
 
 
 class PipedPrograms:
-    """Implements `core.programs.Programs`."""
+    """Implements `core.piped_programs.Programs`."""
 
     def __init__(self, processes: Processes) -> None:
         self._processes = processes

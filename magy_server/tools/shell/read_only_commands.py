@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from magy_server.core.shell.programs import besides
+from magy_server.core.shell.nested_commands import besides
 from magy_server.core.shell.wrappers import names
 from magy_server.core.values import Facts, Resource
 

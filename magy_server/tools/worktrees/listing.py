@@ -12,7 +12,7 @@ from typing import Literal
 from magy_server.core.errors import NotFound, ToolError
 from magy_server.dataclass import dataclass
 from magy_server.tools.worktrees import checkouts, records
-from magy_server.tools.worktrees.landing import dirty
+from magy_server.tools.worktrees.merging import dirty
 from magy_server.tools.worktrees.records import Record
 from magy_server.tools.worktrees.writing import Looking, Writing
 

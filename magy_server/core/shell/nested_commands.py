@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from magy_server.core.shell import read_only
+from magy_server.core.shell import read_only_programs
 from magy_server.core.shell.wrappers import CHANGES_SHELL, INTERPRETERS, names, runs_others
 from magy_server.regex import regex
 
@@ -89,7 +89,7 @@ def hides(argv: Sequence[str]) -> str:
     if name == "git":
         return _git(rest)
     if name in ("sed", "gsed", "ssed"):
-        return read_only.sed(rest)
+        return read_only_programs.sed(rest)
     return ""
 
 
@@ -211,14 +211,14 @@ def besides(argv: Sequence[str]) -> tuple[str, ...]:
     `git log -p` and `git status -v` are also `git diff`: they show the text of whatever changed."""
     name = program(argv[0])
     if name != "git":
-        return read_only.besides(name, argv[1:])
+        return read_only_programs.besides(name, argv[1:])
     return ("git", "diff") if _shows_changes(argv) else ()
 
 
 def text_at(argv: Sequence[str]) -> int | None:
     """Returns which word is no name of a file, though it may look like one: `/x/p` in `sed -n /x/p
     f`."""
-    at = read_only.text_at(program(argv[0]), argv[1:])
+    at = read_only_programs.text_at(program(argv[0]), argv[1:])
     return None if at is None else at + 1
 
 

@@ -1,5 +1,5 @@
 """What becomes of a worktree when its child is done or has failed, as the settings say; to merge
-is for `landing.py`."""
+is for `merging.py`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from magy_server.core.errors import ToolError
 from magy_server.core.shell.simple_commands import quote
 from magy_server.core.values import Worktree
 from magy_server.dataclass import dataclass
-from magy_server.tools.worktrees import landing
+from magy_server.tools.worktrees import merging
 from magy_server.tools.worktrees.base_files import Unsaved
 from magy_server.tools.worktrees.checkouts import remove
-from magy_server.tools.worktrees.landing import Unmerged
+from magy_server.tools.worktrees.merging import Unmerged
 from magy_server.tools.worktrees.pull_requests import Request, open_request
 from magy_server.tools.worktrees.records import Record
 from magy_server.tools.worktrees.writing import Writing
@@ -33,7 +33,7 @@ async def succeeded(
     that they have not accepted, so that nothing is merged. Again, it finds what was done of it."""
     tree, title = record.worktree, request.title
     try:
-        tip = await landing.committed(git, tree, title)
+        tip = await merging.committed(git, tree, title)
         if not tip:
             return Settled(await _gone(git, tree))
         base = await git.tip(tree.base)
@@ -70,7 +70,7 @@ async def failed(git: Writing, record: Record) -> str:
 
 
 async def _merged(git: Writing, tree: Worktree, tip: str, title: str, unsaved: Unsaved) -> Settled:
-    done = await landing.merged(git, tree, tip, title, unsaved)
+    done = await merging.merged(git, tree, tip, title, unsaved)
     await remove(git, tree, tip=done.tip)
     if not done.commit:
         return Settled("It changed nothing, so there was nothing to merge.")
