@@ -412,7 +412,8 @@ async def environment(state: State) -> Sequence[tuple[str, str]]:
     if opened is None:
         return []
     project = state.place if opened.root else "none: a scratch directory of Magy's"
-    text = f"Workspace root: {project}\nPlatform: {os.uname().sysname} {os.uname().machine}\n"
+    text = f"Workspace root: {project} (relative paths begin there)\n"
+    text += f"Platform: {os.uname().sysname} {os.uname().machine}\n"
     return [("environment", text + "Shell of the bash tool: bash")]
 
 

@@ -27,7 +27,7 @@ from bench.turns import stage
 
 MODULES = 828
 """Imported by `magy run` from its start to its end, the standard library's included."""
-FIRST = 12_288
+FIRST = 11_776
 """Bytes of the first request, in a project without instructions."""
 ROUND = 1_720
 """Bytes by which a request grows for a call that reads 50 lines of about 23 bytes, and its

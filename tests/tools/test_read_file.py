@@ -185,7 +185,7 @@ async def test_wrong_arguments_are_told(workspace: Workspace) -> None:
     with pytest.raises(ToolError, match="limit"):
         read_file.arguments({"path": "a", "limit": 0})
     described = read_file.parameters["properties"]
-    assert described["offset"]["description"] == "The first line to return, counted from 1"
+    assert described["offset"]["description"] == "The first line, from 1"
 
 
 # --- paths --------------------------------------------------------------------------------------

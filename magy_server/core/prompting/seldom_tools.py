@@ -27,9 +27,7 @@ def told(names: Iterable[str]) -> str:
     servers = dict.fromkeys(filter(None, map(server_of, names)))
     if servers:
         own.append(f"all those of the MCP servers {', '.join(servers)}")
-    return (
-        f"You have more tools: {', '.join(own)}. `{FIND}` describes them, and `{CALL}` calls one."
-    )
+    return f"You have more tools: {', '.join(own)}. `{FIND}` describes them, `{CALL}` calls one."
 
 
 def unwrapped(reply: Replied) -> Replied:

@@ -39,7 +39,6 @@ MOST = 200
 """The most lines of an answer."""
 WHERE = "the line of the name, from 1; 0: its first occurrence in the file"
 A = TypeVar("A")
-Path = Annotated[str, "Relative to the workspace root, or absolute"]
 Name = Annotated[str, "The name, exactly as in the file", Field(min_length=1, max_length=200)]
 Line = Annotated[int, f"{WHERE[0].upper()}{WHERE[1:]}", Field(ge=0)]
 
@@ -89,7 +88,7 @@ async def diagnostics(
 @tool(
     effect="read", key="editor", kind="search", facts=_titled("Definition of"), needs="definition"
 )
-async def find_definition(ctx: ToolContext, path: Path, name: Name, line: Line = 0) -> Result:
+async def find_definition(ctx: ToolContext, path: str, name: Name, line: Line = 0) -> Result:
     """Ask the user's editor where a name that a file uses is defined: `path:line:
     text`. The editor knows the language, so this is more reliable than a search for the text."""
     return await _located(ctx, Definition, path, name, line)
@@ -98,7 +97,7 @@ async def find_definition(ctx: ToolContext, path: Path, name: Name, line: Line =
 @tool(
     effect="read", key="editor", kind="search", facts=_titled("References of"), needs="references"
 )
-async def find_references(ctx: ToolContext, path: Path, name: Name, line: Line = 0) -> Result:
+async def find_references(ctx: ToolContext, path: str, name: Name, line: Line = 0) -> Result:
     """Ask the user's editor where the workspace uses a name that occurs in a file:
     `path:line: text`."""
     return await _located(ctx, References, path, name, line)

@@ -24,7 +24,7 @@ from magy_server.tools.files.change import Done, Plan, Planned, Want
 from magy_server.tools.files.encodings import text_of
 from magy_server.tools.files.live_file import Base
 from magy_server.tools.files.paths import Place, judged
-from magy_server.tools.files.read_tool import Path, file_facts
+from magy_server.tools.files.read_tool import file_facts
 from magy_server.tools.shipped import tool
 
 SNIPPET = 40
@@ -65,7 +65,7 @@ async def _edit_facts(
       style="str_replace")  # fmt: skip
 async def edit_file(
     ctx: ToolContext,
-    path: Path,
+    path: str,
     old_text: Annotated[str, "The text to replace, with enough lines to occur only once"],
     new_text: Annotated[str, "The new text; empty to delete"],
     replace_all: Annotated[bool, "Replace every occurrence of old_text"] = False,
@@ -143,7 +143,7 @@ async def _write_facts(ctx: FactContext, path: str, content: str, **_: Any) -> G
 @tool(effect="write", key="write", kind="edit", facts=_write_facts, recover=recover)
 async def write_file(
     ctx: ToolContext,
-    path: Path,
+    path: str,
     content: Annotated[str, "The whole new text of the file"],
 ) -> Result:
     """Write a whole file: create it, with the directories it needs, or replace all its text. To

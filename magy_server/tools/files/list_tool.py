@@ -49,9 +49,9 @@ def list_tool(program: str) -> Tool:
     @tool(effect="read", key="read", kind="read", facts=_facts, fresh=FRESH)
     async def list_dir(
         ctx: ToolContext,
-        path: Annotated[str, "Relative to the workspace root, or absolute"] = ".",
-        depth: Annotated[int, "How many levels to show", Field(ge=1, le=3)] = 1,
-        offset: Annotated[int, "The first entry to return, counted from 1", Field(ge=1)] = 1,
+        path: str = ".",
+        depth: Annotated[int, "Levels to show", Field(ge=1, le=3)] = 1,
+        offset: Annotated[int, "The first entry, from 1", Field(ge=1)] = 1,
     ) -> Result:
         """List a directory by name: directories end in `/`, files come with their size in bytes,
         links with what they lead to. Ignored directories are marked `(ignored)` and not opened;

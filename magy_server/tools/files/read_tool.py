@@ -18,7 +18,6 @@ from magy_server.tools.files.pages import Page
 from magy_server.tools.files.paths import Place, judged, resolve, resource
 from magy_server.tools.shipped import tool
 
-Path = Annotated[str, "Relative to the workspace root, or absolute"]
 LINES = 2000
 """Lines of a page; a greater `limit` gives no more."""
 KEPT = 2_000_000
@@ -39,14 +38,13 @@ def file_facts(ctx: FactContext, path: str, effect: Effect, verb: str) -> Facts:
 @tool(effect="read", key="read", kind="read", facts=_read_facts, fresh=30.0)
 async def read_file(
     ctx: ToolContext,
-    path: Path,
-    offset: Annotated[int, "The first line to return, counted from 1", Field(ge=1)] = 1,
-    limit: Annotated[int, f"How many lines, at most {LINES}", Field(ge=1)] = LINES,
+    path: str,
+    offset: Annotated[int, "The first line, from 1", Field(ge=1)] = 1,
+    limit: Annotated[int, f"Lines, at most {LINES}", Field(ge=1)] = LINES,
 ) -> Result:
     """Read a text file, or a page of it. Each line comes with its number and a tab, which are
-    not part of the file. A file that is open in the editor is read from there, with the user's
-    unsaved changes. Long lines are cut, and long files end with a note on how to read on. A picture
-    (PNG, JPEG, GIF, WebP) is shown to you."""
+    not part of the file. An open file is read from the editor, with unsaved changes. Long lines are
+    cut, and long files end with a note on how to read on. A picture is shown to you."""
     (place,) = judged(ctx.root, ctx.facts)
     unseen = await _unseen(ctx.editor, place)
     buffer = ctx.editor.buffer(place.path)

@@ -23,7 +23,7 @@ LONGEST = 2_000
 _EMPTY = regex(r"\{,|\{[^{}]*,,|,\}")
 FRESH = 30.0
 """Seconds that a result may be given again while nothing is known to have changed."""
-Folder = Annotated[str, "Where to look, relative to the workspace root or absolute"]
+Folder = Annotated[str, "Where to look"]
 
 
 def search_tools(program: str, matches: int, results: int) -> list[Tool]:
@@ -75,7 +75,7 @@ def _grep_tool(finder: Finder, most: int) -> Tool:
         output: Annotated[
             grep_search.Output, "The lines, only the names of the files, or a count for each file"
         ] = "lines",
-        offset: Annotated[int, "The first match (or file) to return, from 1", Field(ge=1)] = 1,
+        offset: Annotated[int, "The first match or file, from 1", Field(ge=1)] = 1,
     ) -> Result:
         """Search the lines of text files, hidden ones too, and of open files with their unsaved
         changes. The answer has a line `path:line:text` for each match (`path-line-text` for
