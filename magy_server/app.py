@@ -314,7 +314,7 @@ def _world(
             environment,
             skills_section(projects.skills, projects.agents),
             instructions(str(layers.config_dir() / "AGENTS.md")),
-            *((plugins.sections,) if plugins else ()),
+            *((plugins.sections(projects.agents),) if plugins else ()),
         ],
         editor=editor,
         files=WorkspaceFiles(editor, Commits(processes)),
@@ -323,6 +323,7 @@ def _world(
         end_group=end_group,
         peers=bus.peer_ids,
         busy=processes.busy,
+        plugins=(lambda: plugins.names) if plugins else dict,
         secrets=secrets,
         typed=configured.hidden,
     )

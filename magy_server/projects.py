@@ -233,7 +233,7 @@ class Projects:
             home,
             root,
             trusted=trusted,
-            brought=self._plugins.skills if self._plugins else (),
+            brought=self._plugins.skills if self._plugins else {},
         )
         agents = find_agents(root, trusted=trusted, custom=custom)
         offered = {action.id: action for skill in skills.values() for action in skill.actions}

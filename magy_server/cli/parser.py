@@ -307,6 +307,9 @@ def _spawning(verbs: Commands) -> argparse.ArgumentParser:
         "--cwd", metavar="DIR", help="work in this directory (default: the parent's)"
     )
     flag(spawn, "--worktree", help="work on a git branch of its own, which is merged when done")
+    spawn.add_argument(
+        "--plugin", metavar="NAME", help="the only plugin that it has (default: as its agent)"
+    )
     return spawn
 
 

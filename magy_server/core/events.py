@@ -74,6 +74,8 @@ class Opened(Value):
     """Where its tools work instead of `root`: the same directory in a git worktree."""
     worktree: Worktree | None = None
     """The worktree, for the child that it is made for."""
+    plugin: str = ""
+    """The only plugin of which it has anything; "": it has what its agent has."""
 
 
 class Configured(Value):

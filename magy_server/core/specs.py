@@ -49,8 +49,9 @@ _Example = tuple[int, str, str, Action]
 
 class AgentSpec(Value):
     """`model` is `provider/model`, None for the configured one. `tools` None: all that the rules
-    leave; else only these. `prompt` is the system prompt, `actions` are what editors offer to have
-    done by it, `where` is the file it all stands in."""
+    leave; else only these. `plugin`: the only one of which it has tools, skills and words; "": all.
+    `prompt` is the system prompt, `actions` are what editors offer to have done by it, `where` is
+    the file it all stands in."""
 
     name: str
     description: str
@@ -59,6 +60,7 @@ class AgentSpec(Value):
     temperature: float | None = None
     model: str | None = None
     tools: tuple[str, ...] | None = None
+    plugin: str = ""
     rules: Ruleset
     prompt: str
     personality: Personality = Personality()
@@ -105,6 +107,12 @@ class Agents(Mapping[str, AgentSpec]):
         """What editors offer, by id."""
         own = (action for spec in self.specs.values() for action in spec.actions)
         return {**self.common_actions, **{action.id: action for action in own}}
+
+    def plugin(self, agent: str, given: str) -> str:
+        """Returns the only plugin of which a session of this agent has anything; "": it has all.
+        `given`: the one that it was spawned with."""
+        spec = self.specs.get(agent)
+        return given or (spec.plugin if spec else "")
 
     def named(self, name: str) -> AgentSpec:
         """Returns the agent. Raises InvalidConfig for one whose file is wrong, NotTrusted,
@@ -194,6 +202,7 @@ class _Reader(Nodes):
             "temperature": self._temperature,
             "model": self._model,
             "tools": self._names,
+            "plugin": self._plugin,
             "permissions": self._permissions,
             "examples": self._examples,
             "extends": lambda n: bases[self.one_of(n, bases, "built-in agent")],
@@ -241,6 +250,12 @@ class _Reader(Nodes):
             if not re.fullmatch(r"\w[\w.-]*", name) and not is_key(name):
                 self.fail(node, f"{name!r} is not a tool name; write `tools: read_file, bash`.")
         return names
+
+    def _plugin(self, node: Node) -> str:
+        name = self.string(node)
+        if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
+            self.fail(node, f"{name!r} is not the name of a plugin; `magy plugins` lists them.")
+        return name
 
     # --- permissions ---
 

@@ -122,8 +122,11 @@ class Team(Protocol):
 
     async def spawned(self, key: str) -> ChildInfo | None: ...
 
-    async def check(self, agent: str, model: str, directory: str, /) -> str:
+    async def check(self, agent: str, model: str, directory: str, plugin: str = "", /) -> str:
         """Returns the absolute path of the directory, if such a child can be spawned."""
+
+    def plugins(self) -> Mapping[str, str]:
+        """Returns the plugins that a child may have, and what each is for."""
 
     def offered(self) -> Mapping[str, str]:
         """Returns the agents that may be spawned, and what each is for."""
@@ -212,6 +215,10 @@ class FactContext(Protocol):
         it is gone."""
 
     @property
+    def plugin(self) -> str:
+        """Returns the only plugin of which the session has anything; "": it has all."""
+
+    @property
     def team(self) -> Team: ...
 
     async def seen(self, path: str) -> bytes | None:
@@ -274,6 +281,8 @@ class ToolContext(FactContext, Protocol):
         """Reports the end of a background command, even after the call itself finished."""
 
 
+PLUGIN = "plugin_"
+"""The permission key of a plugin's tools begins so, and its name follows."""
 EditStyle = Literal["", "str_replace", "patch"]
 Gathered = tuple[Facts, Mapping[Hash, bytes]]
 """Facts, and the blobs that they name."""

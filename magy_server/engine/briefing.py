@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from os.path import realpath
 from urllib.parse import unquote, urlsplit
 
-from magy_server.core.errors import MagyError
+from magy_server.core.errors import InvalidConfig, MagyError
 from magy_server.core.events import Briefed, Prompted
 from magy_server.core.mcp.names import PREFIX, covers
 from magy_server.core.permit import Ruleset, withholds
@@ -24,7 +24,7 @@ from magy_server.core.skills.statement import SECTION as SKILLS
 from magy_server.core.specs import AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
-from magy_server.core.tool import Tool
+from magy_server.core.tool import PLUGIN, Tool
 from magy_server.core.values import Content, Embedded, Hash, Link, Section, Text
 from magy_server.engine.rules import as_text, caps, inherited, levels, sources, told
 from magy_server.engine.world import USUAL_REPLY, World, put
@@ -44,7 +44,7 @@ async def briefing(world: World, state: State) -> tuple[Briefed, dict[Hash, byte
     style = edit_style(model) if settings.edits.style == "auto" else settings.edits.style
     known = tuple((await world.tools.gathered(root)).values())
     listed = None if agent.tools is None else _listed(agent.tools, known)
-    tools = [tool for tool in known if tool.style in ("", style)]
+    tools = _of(_plugin(world, state), [tool for tool in known if tool.style in ("", style)])
     deeper = world.limits.max_depth - len(above)
     there = [tool for tool in tools if _offered(world, tool, listed, rules, deeper)]
     offered, seldom = _hidden(there, agent)
@@ -75,6 +75,30 @@ async def briefing(world: World, state: State) -> tuple[Briefed, dict[Hash, byte
     ), blobs
 
 
+def _plugin(world: World, state: State) -> str:
+    """The only plugin that it has. Raises InvalidConfig where that is not in use: without it the
+    agent would be another."""
+    own = world.plugin(state)
+    if own and own not in world.plugins():
+        raise InvalidConfig(unused(state.agent, own, world.plugins()))
+    return own
+
+
+def unused(agent: str, plugin: str, there: Collection[str]) -> str:
+    """Returns what is to be said of a plugin that an agent is to have and that is not in use."""
+    return (
+        f"The agent {agent!r} has only the plugin {plugin!r}, which is not in use. In use are: "
+        f"{', '.join(there) or 'none'}. `magy plugins enable {plugin}` switches it on, and "
+        "`magy plugins` says what is wrong with it; then start Magy again."
+    )
+
+
+def _of(plugin: str, tools: Sequence[Tool]) -> Sequence[Tool]:
+    """Those that an agent has which has only this plugin; "": it has all."""
+    own = f"{PLUGIN}{plugin}"
+    return [one for one in tools if not (plugin and one.key.startswith(PLUGIN) and one.key != own)]
+
+
 async def _rules(world: World, state: State, above: Sequence[State]) -> list[Sequence[Ruleset]]:
     """Its own as it would be briefed with them now, and those of each session above it."""
     found = await levels(world, state, above)
@@ -95,7 +119,7 @@ async def mentioned(
         return [
             _cleaned(part, world.typed) for part in content
         ], {}  # the turn will say what is wrong with them
-    skills = await asyncio.to_thread(world.skills, state.root)
+    skills = (await asyncio.to_thread(world.skills, state.root)).of(world.plugin(state))
     if withholds(rules, SKILL, INVOKE):
         skills = Skills({})
     mentions, blobs = await world.expand(state.place, content, rules, actions, skills)

@@ -57,6 +57,10 @@ class LookContext:
         return own
 
     @property
+    def plugin(self) -> str:
+        return self._world.plugin(self._live.state)
+
+    @property
     def team(self) -> Team:
         return self._features.team(self._live)
 

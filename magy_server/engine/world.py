@@ -143,6 +143,8 @@ class World:
     """Ids of the other living processes on this store."""
     busy: Callable[[], bool] = lambda: False
     """Whether commands run in the background of any session here."""
+    plugins: Callable[[], Mapping[str, str]] = dict
+    """The plugins in use, and what each is for."""
     secrets: Secrets = field(default_factory=Secrets)
     """Keys that nothing may show that a tool gave."""
     typed: Secrets = field(default_factory=Secrets)
@@ -172,6 +174,11 @@ class World:
     def agent(self, name: str, root: str | None) -> AgentSpec:
         """Raises NotFound, or InvalidConfig when its file is wrong."""
         return self.agents(root).named(name)
+
+    def plugin(self, state: State) -> str:
+        """Returns the only plugin of which a session has anything; "": it has all."""
+        given = state.opened.plugin if state.opened else ""
+        return self.agents(state.root).plugin(state.agent, given)
 
     async def texts(self, hashes: set[Hash]) -> Mapping[Hash, str]:
         """Blobs as text, from memory where they were read before."""

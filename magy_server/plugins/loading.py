@@ -65,17 +65,19 @@ class Plugins:
         return [tool for one in self.used.values() for tool in one.tools]
 
     @property
-    def skills(self) -> list[str]:
-        """Returns the folders of the skills that they bring."""
-        return [one.installed.skills for one in self.used.values() if one.installed.skills]
+    def skills(self) -> dict[str, str]:
+        """Returns by plugin the folder of skills that it brings."""
+        return {
+            name: one.installed.skills for name, one in self.used.items() if one.installed.skills
+        }
 
     @property
-    def providers(self) -> list[Provider]:
-        return [
-            provider_of(one.installed, one.plugin.contexts)
-            for one in self.used.values()
+    def providers(self) -> dict[str, Provider]:
+        return {
+            name: provider_of(one.installed, one.plugin.contexts)
+            for name, one in self.used.items()
             if one.plugin.contexts
-        ]
+        }
 
     def door(self, name: str) -> tuple[Installed, Door]:
         """Raises NotFound."""

@@ -17,7 +17,15 @@ from magy_server.core.errors import MagyError
 from magy_server.core.events import Entry, Finished
 from magy_server.core.state.state import State
 from magy_server.core.text.surrogates import whole
-from magy_server.core.tool import FactContext, Gathered, Result, Shape, Tool, ToolContext
+from magy_server.core.tool import (
+    PLUGIN,
+    FactContext,
+    Gathered,
+    Result,
+    Shape,
+    Tool,
+    ToolContext,
+)
 from magy_server.core.values import Effect, Facts, Resource, Value, digest
 from magy_server.plugins import Context, Heard, Where
 from magy_server.plugins.installed import Installed
@@ -47,7 +55,7 @@ ENDING = 5.0
 
 def key_of(plugin: Installed) -> str:
     """Returns the permission key of the plugin's tools."""
-    return f"plugin_{plugin.name}"
+    return f"{PLUGIN}{plugin.name}"
 
 
 # --- tools ----------------------------------------------------------------------------------------

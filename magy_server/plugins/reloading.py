@@ -7,16 +7,17 @@ import asyncio
 import importlib.util
 import logging
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.events import Entry
+from magy_server.core.specs import Agents
 from magy_server.core.state.state import State
 from magy_server.core.tool import Tool
 from magy_server.plugins.installed import Installed
 from magy_server.plugins.loading import STARTING, Plugins, load, load_again
-from magy_server.plugins.parts import Listening
+from magy_server.plugins.parts import Listening, Provider
 from magy_server.plugins.switches import Chosen
 
 LOG = logging.getLogger(__name__)
@@ -43,8 +44,13 @@ class LivePlugins:
         self._hearing = {one.installed.name: one.listening() for one in plugins.used.values()}
 
     @property
-    def skills(self) -> Sequence[str]:
-        """Returns the folders of the skills that they bring."""
+    def names(self) -> Mapping[str, str]:
+        """Returns those in use, and what each is for."""
+        return {name: one.installed.about for name, one in self._now.used.items()}
+
+    @property
+    def skills(self) -> Mapping[str, str]:
+        """Returns by plugin the folder of skills that it brings."""
         return self._now.skills
 
     @property
@@ -57,9 +63,16 @@ class LivePlugins:
     def tools(self) -> Sequence[Tool]:
         return self._now.tools
 
-    async def sections(self, state: State) -> Sequence[tuple[str, str]]:
-        """Implements `engine.world.ContextProvider`."""
-        return [one for provider in self._now.providers for one in await provider(state)]
+    def sections(self, agents: Callable[[str | None], Agents]) -> Provider:
+        """Returns an `engine.world.ContextProvider`. `agents`: those of a workspace root."""
+
+        async def provider(state: State) -> Sequence[tuple[str, str]]:
+            given = state.opened.plugin if state.opened else ""
+            only = agents(state.root).plugin(state.agent, given)
+            own = [say for name, say in self._now.providers.items() if only in ("", name)]
+            return [one for say in own for one in await say(state)]
+
+        return provider
 
     def __call__(self, state: State, entries: Sequence[Entry]) -> None:
         for hearing in self._hearing.values():

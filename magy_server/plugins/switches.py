@@ -42,9 +42,9 @@ class Chosen:
     problems: tuple[str, ...] = ()
 
     @property
-    def skills(self) -> list[str]:
-        """Returns the folders of skills that they bring."""
-        return [one.skills for one in self.plugins.values() if one.skills]
+    def skills(self) -> dict[str, str]:
+        """Returns by plugin the folder of skills that it brings."""
+        return {name: one.skills for name, one in self.plugins.items() if one.skills}
 
 
 def path_in(config: str) -> str:

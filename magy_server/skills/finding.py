@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import NamedTuple
 
 from magy_server import regular_files
@@ -36,6 +37,7 @@ _STEPS = (".yaml", ".yml")
 class Folder(NamedTuple):
     path: str
     source: Source
+    plugin: str = ""
 
 
 class _Found(NamedTuple):
@@ -75,12 +77,12 @@ def find_skills(
     root: str | None,
     *,
     trusted: bool,
-    brought: Sequence[str] = (),
+    brought: Mapping[str, str] = MappingProxyType({}),
 ) -> Skills:
-    """The skills of a workspace root. `brought`: the folders of those that plugins bring."""
+    """The skills of a workspace root. `brought`: by plugin, the folder of those that it brings."""
     reading = _Reading(bundled, own_folder(config))
-    for place in brought:
-        reading.folder(Folder(place, "installed"), place)
+    for plugin, place in brought.items():
+        reading.folder(Folder(place, "installed", plugin), place)
     for folder in user_folders(config, home):
         reading.folder(folder, "")
     untrusted: dict[str, str] = {}
@@ -160,7 +162,9 @@ class _Reading:
         if one.folder.path == self._own and (pin := pins.read(folder)):
             source = "installed"
             pins.check(pin, folder)
-        return parse_skill(one.name, _text(one.path, one.within), one.path, source)
+        found = parse_skill(one.name, _text(one.path, one.within), one.path, source)
+        plugin = one.folder.plugin
+        return found.model_copy(update={"plugin": plugin}) if plugin else found
 
 
 def _listed(folder: Folder, within: str) -> list[_Found]:

@@ -69,9 +69,14 @@ class TeamAccess:
         except NotFound:
             return None
 
-    async def check(self, agent: str, model: str, directory_: str) -> str:
+    async def check(self, agent: str, model: str, directory_: str, plugin: str = "") -> str:
+        state = self._session.state
         with _for_the_model():
-            return await self._children.check(self._session.state, agent, model, directory_)
+            return await self._children.check(state, agent, model, directory_, plugin)
+
+    def plugins(self) -> Mapping[str, str]:
+        only, there = self._world.plugin(self._session.state), self._world.plugins()
+        return {name: about for name, about in there.items() if only in ("", name)}
 
     def offered(self) -> Mapping[str, str]:
         return offered(self._world, self._session.state.root)

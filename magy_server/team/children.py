@@ -39,6 +39,7 @@ from magy_server.team.spawning import (
     check_key,
     check_model,
     directory,
+    plugin_for,
 )
 from magy_server.team.stopping import stopping
 from magy_server.team.worktrees import Worktrees
@@ -93,13 +94,16 @@ class Children:
             self._sessions.wake(found)  # from here on it counts
         return await self.info(child), False
 
-    async def check(self, above: State, agent: str, model: str, place: str) -> str:
-        """Whether a model may spawn such a child, as far as agent, model and directory go: the
-        canonical path of the directory, which may be given below the workspace root. Raises what
-        `spawn` does."""
+    async def check(
+        self, above: State, agent: str, model: str, place: str, plugin: str = ""
+    ) -> str:
+        """Whether a model may spawn such a child, as far as agent, model, directory and plugin go:
+        the canonical path of the directory, which may be given below the workspace root. Raises
+        what `spawn` does."""
         opened = above.opened
         assert opened is not None
-        agent_for(self._world, opened.root, agent, called=True)
+        spec = agent_for(self._world, opened.root, agent, called=True)
+        plugin_for(self._world, above, spec, plugin)
         check_model(self._world, opened.root, model)
         wanted = place and os.path.join(above.place, place)
         return await asyncio.to_thread(directory, above, wanted)

@@ -174,6 +174,7 @@ class GraphRun:
             limits=Limits(requests=0, repeats=0, seconds=task.seconds) if task.seconds else None,
             letters=tuple(_passed_on(one.mail, to) for one in came if one.mail),
             worktree=task.worktree,
+            plugin=task.plugin,
         )
 
     def _rules(self, task: GraphTask) -> Ruleset | None:

@@ -18,7 +18,7 @@ from magy_server.core.summary import task_id
 from magy_server.core.text.sanitizing import shortened, visible
 from magy_server.core.values import Content, Hash, Limits, Text, Worktree
 from magy_server.dataclass import dataclass
-from magy_server.engine.briefing import mentioned, unvouched
+from magy_server.engine.briefing import mentioned, unused, unvouched
 from magy_server.engine.rules import at_work
 from magy_server.engine.session import Session
 from magy_server.engine.world import World, put
@@ -92,6 +92,7 @@ async def beginning(
         skills=() if wanted.by else at_work([parent, *await world.above(parent)]),
         place=place,
         worktree=own,
+        plugin=plugin_for(world, parent, agent, wanted.plugin),
     )
     stream = stream_of(child)
     first: list[Event] = [begin]
@@ -162,6 +163,19 @@ def _model(world: World, parent: State, agent: AgentSpec, wanted: str) -> str:
     above = world.agents(parent.root).get(parent.agent)
     check_model(world, parent.root, wanted)
     return wanted or agent.model or parent.model or briefed or (above and above.model) or ""
+
+
+def plugin_for(world: World, parent: State, agent: AgentSpec, wanted: str) -> str:
+    """The only plugin of which the child has anything; "": it has all. Raises InvalidRequest."""
+    above, own = world.plugin(parent), wanted or agent.plugin
+    if above and own not in ("", above):
+        raise InvalidRequest(
+            f"The child is to have the plugin {own!r}, but the session above it has only "
+            f"{above!r}, and a child has no other."
+        )
+    if own and own not in world.plugins():
+        raise InvalidRequest(unused(agent.name, own, world.plugins()))
+    return own or above
 
 
 def check_model(world: World, root: str | None, name: str) -> None:

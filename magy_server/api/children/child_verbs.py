@@ -45,6 +45,7 @@ class ChildVerbs:
             cwd=_directory(params.cwd),
             by=self._world.me,
             worktree=params.worktree,
+            plugin=params.plugin,
         )
         info, known = await self._children.spawn(params.parent_session_id, spawn, blobs)
         return wire.ChildSpawned(child=present.child(info), known=known)

@@ -103,6 +103,10 @@ class ChildSpawnParams(Wire):
         description="It works on a git branch of its own, in a worktree; what becomes of that, its "
         "agent's file says",
     )
+    plugin: str = Field(
+        default="",
+        description='The only plugin of which it has tools, skills and words; "": as its agent',
+    )
 
 
 class Child(Wire):

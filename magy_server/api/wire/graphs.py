@@ -52,6 +52,10 @@ class GraphTask(Wire):
         default=False,
         description="It works in a git branch and work tree of its own, which is merged in the end",
     )
+    plugin: Annotated[str, Field(max_length=32, pattern=r"^[a-z0-9_]*$")] = Field(
+        default="",
+        description='The only plugin of which it has tools, skills and words; "": as its agent',
+    )
 
 
 class GraphRunParams(SessionParams):

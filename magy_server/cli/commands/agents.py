@@ -48,6 +48,7 @@ async def spawn(options: Options, app: Composition) -> int:
         cwd=project_directory.directory(options.cwd) if options.cwd else "",
         by=BY,
         worktree=options.worktree,
+        plugin=options.plugin or "",
     )
 
     async def begin(service: Service, parent: StreamInfo) -> Begun:

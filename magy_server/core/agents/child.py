@@ -59,7 +59,8 @@ class Spawn:
     request; spawning twice under one key is once. `context`: how many of the parent's latest turns
     it knows, -1 all. `rules` may only narrow. `cwd`: absolute; "": where the parent works now.
     `by`: which process asked, or "" for a model. `letters`: messages that it gets together with its
-    task. `worktree`: it works in one of its own, also if its agent's file does not say so."""
+    task. `worktree`: it works in one of its own, also if its agent's file does not say so.
+    `plugin`: the only one of which it has anything; "": its agent's, else its parent's."""
 
     key: str
     agent: str
@@ -73,6 +74,7 @@ class Spawn:
     by: str = ""
     letters: tuple[Mailed, ...] = ()
     worktree: bool = False
+    plugin: str = ""
 
 
 @dataclass(frozen=True, slots=True)

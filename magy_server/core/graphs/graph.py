@@ -36,7 +36,8 @@ class GraphTask(Value):
     `retries`: how often a failure is tried again, with the model `instead` if that is named.
     `seconds`: how long one attempt may take; 0: as long as any turn. `writes`: the files and
     directories below the workspace root that it may change; none named: whatever its agent may.
-    `worktree`: each attempt works in a git worktree of its own, and what it did is landed."""
+    `worktree`: each attempt works in a git worktree of its own, and what it did is landed.
+    `plugin`: the only one of which it has tools, skills and words; "": as its agent."""
 
     id: TaskId = Field(description="A short name, by which others need it")
     prompt: str = Field(
@@ -62,6 +63,12 @@ class GraphTask(Value):
         False,
         description="It works on a git branch of its own, which is merged when it is done: tasks "
         "that run at the same time may change the same files",
+    )
+    plugin: str = Field(
+        "",
+        pattern=r"^[a-z0-9_]*$",
+        max_length=32,
+        description="The only plugin that it has; empty: as its agent. list_agents names them",
     )
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -59,7 +59,8 @@ class Skill(Value):
     """`kind`: an instruction enters the prompt of the request that names it; a tool is only called
     by the model, and `{input}` in its text stands for what it is called with. `tools`: what it says
     it uses; None: it says nothing. `default_prompt` is asked where a person names the skill and
-    says no more. `where` is its file, `hash` that of the file's text."""
+    says no more. `where` is its file, `hash` that of the file's text; `plugin` is the one that
+    brings it, if one does."""
 
     name: str
     description: str
@@ -72,6 +73,7 @@ class Skill(Value):
     source: Source = "bundled"
     where: str = ""
     hash: str = ""
+    plugin: str = ""
 
     def used(self, why: str = "") -> SkillUse:
         """Returns what the log keeps of a use. `why` it was attached unasked."""
@@ -112,6 +114,13 @@ class Skills(Mapping[str, Skill]):
 
     def __len__(self) -> int:
         return len(self.skills)
+
+    def of(self, plugin: str) -> Skills:
+        """Returns those that an agent has which has only this plugin; "": it has all."""
+        if not plugin:
+            return self
+        own = {name: one for name, one in self.skills.items() if one.plugin in ("", plugin)}
+        return replace(self, skills=own)
 
     @property
     def mentionable(self) -> Mapping[str, str]:

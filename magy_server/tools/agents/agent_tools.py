@@ -104,14 +104,16 @@ async def _spawn_facts(
     limits: Caps | None,
     directory: str,
     worktree: bool,
+    plugin: str,
 ) -> Gathered:
     _turns(context)
     _rules(ctx.team, permissions)
     if not prompt.strip():
         raise ToolError("prompt is empty; describe the agent's task.")
-    where = await ctx.team.check(agent, model, directory)
+    where = await ctx.team.check(agent, model, directory, plugin)
     about = {
         "model": model,
+        "plugin": plugin,
         "context": "" if context == "none" else context,
         "permissions": json.dumps(permissions) if permissions else "",
         "limits": json.dumps(limits.model_dump(exclude_defaults=True)) if limits else "",
@@ -156,6 +158,7 @@ async def spawn_agent(
     worktree: Annotated[
         bool, "It works on a git branch of its own, which is merged when it is done"
     ] = False,
+    plugin: Annotated[str, "The only plugin that it has; empty: as its agent"] = "",
 ) -> Outcome:
     """Start an agent that works beside you on a task of its own: `explore` finds out, `general`
     does. It sees only its task: state the goal, what you know, which files are its own, and what
@@ -164,7 +167,7 @@ async def spawn_agent(
     then call wait_agent once; a result that you do not wait for is given to you when you have
     nothing to do. Check what it reports before you build on it, and call close_agent for agents
     that you no longer need."""
-    where = await ctx.team.check(agent, model, directory)
+    where = await ctx.team.check(agent, model, directory, plugin)
     wanted = Spawn(
         key=ctx.call,
         agent=agent,
@@ -176,6 +179,7 @@ async def spawn_agent(
         limits=Limits(**limits.model_dump(), repeats=0) if limits else None,
         cwd=where if directory else "",
         worktree=worktree,
+        plugin=plugin,
     )
     await ctx.started()
     found, known = await ctx.team.spawn(wanted)
@@ -360,12 +364,14 @@ async def list_agents(
     include_closed: Annotated[bool, "Include closed agents"] = False,
 ) -> Outcome:
     """List the agents below you, with each one's state, latest message and cost; and the agents
-    that can be spawned, with what each is for."""
+    that can be spawned and the plugins, with what each is for."""
     found = await ctx.team.list(closed=include_closed)
     lines = [*_some(list(map(_listed, found))), *(["You have no agents."] if not found else [])]
     there = [f"- {name}: {shortened(about, ABOUT)}" for name, about in ctx.team.offered().items()]
     if there:
         lines += ["", "Agents to spawn:", *_some(there)]
+    if plugins := [f"- {name}: {shortened(it, ABOUT)}" for name, it in ctx.team.plugins().items()]:
+        lines += ["", "Plugins, of which an agent may have one alone:", *_some(plugins)]
     return Outcome(
         for_model="\n".join(lines), for_user=f"{len(found)} agents" if found else "no agents"
     )

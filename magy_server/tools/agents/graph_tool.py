@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
@@ -66,9 +66,8 @@ async def _graph_facts(
     there = await _meant(ctx, tasks, shape, rounds, go_on)
     best = await _best(ctx, there)
     there = _with(there, best)
-    for agent, models in _asked_for(there).items():
-        for model in models:
-            await ctx.team.check(agent, model, "")
+    for agent, model, plugin in _asked_for(there):
+        await ctx.team.check(agent, model, "", plugin)
     trees = await _worktrees(ctx, there)
     agents = dict.fromkeys(task.agent for task in there)
     facts = Facts(
@@ -127,12 +126,11 @@ def _with(tasks: Sequence[GraphTask], best: Mapping[str, str]) -> list[GraphTask
     return [task.model_copy(update={"agent": best.get(task.agent, task.agent)}) for task in tasks]
 
 
-def _asked_for(tasks: Sequence[GraphTask]) -> Mapping[str, set[str]]:
-    """The models that each agent is wanted with."""
-    found: dict[str, set[str]] = {}
-    for task in tasks:
-        found.setdefault(task.agent, set()).update((task.model, task.instead))
-    return found
+def _asked_for(tasks: Sequence[GraphTask]) -> Collection[tuple[str, str, str]]:
+    """Which agents are wanted, with which models and plugins."""
+    return dict.fromkeys(
+        (task.agent, model, task.plugin) for task in tasks for model in (task.model, task.instead)
+    )
 
 
 def _shown(task: GraphTask, worktree: str) -> str:
@@ -140,6 +138,7 @@ def _shown(task: GraphTask, worktree: str) -> str:
     about = {
         "needs": ", ".join(task.needs),
         "model": task.model,
+        "plugin": task.plugin,
         "retries": f"{task.retries} {task.instead}".strip() if task.retries else "",
         "seconds": f"{task.seconds:g}" if task.seconds else "",
         "may change": ", ".join(task.writes),

@@ -51,7 +51,8 @@ def skills_section(
         agent = agents(state.root).get(state.agent)
         if agent is None or (agent.tools is not None and NAME not in agent.tools):
             return []
-        if text := _told(nearest_first(skills(state.root).values())):
+        only = agents(state.root).plugin(state.agent, state.opened.plugin)
+        if text := _told(nearest_first(skills(state.root).of(only).values())):
             return [(SECTION, text)]
         told = state.conversation.briefing.sections if state.conversation.briefing else ()
         return [(SECTION, _GONE)] if any(one.name == SECTION for one in told) else []
@@ -86,7 +87,7 @@ def skill_tool(skills: SkillsOf) -> Tool:
         title = f"Read the skill {name}" if name else "List the skills"
         if not (name and file):
             return Facts(title=title), {}
-        skill = _named(await asyncio.to_thread(skills, ctx.root), name)
+        skill = _named((await asyncio.to_thread(skills, ctx.root)).of(ctx.plugin), name)
         found = await asyncio.to_thread(_judged_file, ctx.root, skill, file)
         return Facts(resources=(found,), title=f"{title}: {file}"), {}
 
@@ -99,7 +100,7 @@ def skill_tool(skills: SkillsOf) -> Tool:
                          Field(max_length=100_000)] = "",
     ) -> Result:  # fmt: skip
         """Read a skill."""
-        there = await asyncio.to_thread(skills, ctx.root)
+        there = (await asyncio.to_thread(skills, ctx.root)).of(ctx.plugin)
         if not name:
             return Result(for_model=_page(nearest_first(there.values()), input), for_user="Skills")
         skill = _named(there, name)
