@@ -706,6 +706,26 @@ async def test_a_git_that_a_killed_process_left_is_ended_first(root: Path) -> No
         left.wait()
 
 
+async def test_who_takes_up_the_work_of_a_killed_process_is_not_ended_with_what_that_left(
+    root: Path,
+) -> None:
+    """Another agent may find first what the killed process has left."""
+    agent, other = Agent(root), Agent(root, "s/2.0")
+    await agent.plan()
+    async with agent.writing() as git:
+        killed = git.marked
+    async with agent.writing() as git:
+        env = {**agent.env, "MAGY_CALL": git.marked}
+    again = subprocess.Popen(["sleep", "600"], env=env, start_new_session=True)
+    try:
+        (root / ".git" / "magy" / "lock").write_text(killed)
+        await other.begin()
+        assert again.poll() is None
+    finally:
+        again.kill()
+        again.wait()
+
+
 async def test_many_land_at_once(root: Path) -> None:
     agents = [Agent(root, f"s/{n}.0") for n in range(6)]
     places = await asyncio.gather(*(agent.begin() for agent in agents))

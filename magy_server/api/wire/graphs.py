@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from magy_server.api.wire.refusals import KEY, TASK
+from magy_server.api.wire.refusals import KEY, PLUGIN, TASK
 from magy_server.api.wire.shapes import Id, Prose, SessionParams, Wire
 from magy_server.core.graphs.graph import LONGEST, MOST, TaskState
 from magy_server.core.graphs.shapes import Shape
@@ -52,7 +52,7 @@ class GraphTask(Wire):
         default=False,
         description="It works in a git branch and work tree of its own, which is merged in the end",
     )
-    plugin: Annotated[str, Field(max_length=32, pattern=r"^[a-z0-9_]*$")] = Field(
+    plugin: Annotated[str, Field(max_length=32, pattern=PLUGIN)] = Field(
         default="",
         description='The only plugin of which it has tools, skills and words; "": as its agent',
     )

@@ -11,10 +11,12 @@ from pydantic.alias_generators import to_snake
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$"
 KEY = r"^[A-Za-z0-9._-]+$"
 TASK = r"^[A-Za-z0-9_-]+$"
+PLUGIN = r"^[a-z0-9_]*$"
 PATTERNS: Mapping[str, str] = {
     NAME: "letters, digits, `.`, `_`, `:`, `/` and `-`, the first a letter or digit",
     KEY: "letters, digits, `.`, `_` and `-`",
     TASK: "letters, digits, `_` and `-`",
+    PLUGIN: "small letters, digits and `_`",
 }
 """Every pattern of the wire, in words."""
 SAID = 5

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 
@@ -147,7 +148,10 @@ def _verb(words: Sequence[str]) -> str:
 async def writing(root: str, env: Mapping[str, str]) -> AsyncIterator[Writing]:
     """The repository of a workspace root, for changes, while no other Magy changes it. `env` is the
     environment for git. Raises ToolError."""
-    repository = await Repository.open(root, env)
+    # A mark of its own: who ends what a killed process left running must not meet this one, which
+    # takes up the same work.
+    marked = f"{env.get(VARIABLE, '')}.{secrets.token_hex(4)}"
+    repository = await Repository.open(root, {**env, VARIABLE: marked})
     common = os.path.realpath(repository.common)
     try:
         os.makedirs(records.folder(common), exist_ok=True)
@@ -158,7 +162,7 @@ async def writing(root: str, env: Mapping[str, str]) -> AsyncIterator[Writing]:
     try:
         await _taken(lock, root)
         await _end_left(lock)
-        yield Writing(repository, lock, env.get(VARIABLE, ""))
+        yield Writing(repository, lock, marked)
     finally:
         os.close(lock)
 

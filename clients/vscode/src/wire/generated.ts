@@ -421,6 +421,8 @@ export interface ChildSpawnParams {
   cwd?: string | null;
   /** It works on a git branch of its own, in a worktree; what becomes of that, its agent's file says */
   worktree?: boolean;
+  /** The only plugin of which it has tools, skills and words; "": as its agent */
+  plugin?: string;
 }
 
 export interface ChildSpawned {
@@ -976,6 +978,8 @@ export interface GraphTask {
   writes?: string[];
   /** It works in a git branch and work tree of its own, which is merged in the end */
   worktree?: boolean;
+  /** The only plugin of which it has tools, skills and words; "": as its agent */
+  plugin?: string;
 }
 
 export interface HunkComment {
