@@ -47,7 +47,6 @@ def module(version: int) -> Iterator[str]:
     models = [*_Models(schema(version)["$defs"]).all(ROOTS[version])]
     wide = any(len(line) > WIDE for model in models for line in model.splitlines())
     yield f"# fmt: off\n# ruff: noqa: {'E501, ' * wide}I001\n"
-    yield "from __future__ import annotations\n"
     yield "from typing import Any, Literal\n"
     yield "from magy_server.acp.shapes import Lax, Sent\n"
     yield from models

@@ -21,6 +21,8 @@ ENGINE_ROOM = {"aiosqlite", "psutil", "rapidfuzz", "sqlite3", "tree_sitter", "ya
 FRAMEWORKS = {"asyncio", "lsprotocol", "pydantic", "pygls"}
 MOST_BEFORE_THE_ANSWER = 80
 """Top-level modules, Python's own among them, until `initialize` is answered."""
+MOST_TEXTS = 80
+"""Annotations of models that are texts."""
 IMPORT_TIME = re.compile(r"^import time:[^|]*\|[^|]*\|\s*([\w.]+)\s*$", re.MULTILINE)
 
 
@@ -52,6 +54,25 @@ def test_the_version_is_told_without_loading_anything() -> None:
     assert run.stdout.startswith("magy ")
     assert "argparse" in imported(run.stderr)
     assert not imported(run.stderr) & (SDKS | ENGINE_ROOM | FRAMEWORKS)
+
+
+def test_pydantic_compiles_few_annotations_when_the_engine_is_loaded() -> None:
+    """Each takes as long as the bytecode of a whole class: those of modules with many models are
+    types, not texts."""
+    code = (
+        "import magy_server.app, magy_server.api.wire.methods, magy_server.api.wire.updates\n"
+        "from pydantic import BaseModel\n"
+        "def below(kind):\n"
+        "    return {kind}.union(*map(below, kind.__subclasses__()))\n"
+        "kinds = [kind for kind in below(BaseModel) if kind.__module__.startswith('magy_server')]\n"
+        "own = [a for kind in kinds for a in vars(kind).get('__annotations__', {}).values()]\n"
+        "print(len(own), sum(isinstance(annotation, str) for annotation in own))\n"
+    )
+    told = subprocess.check_output([sys.executable, "-c", code], text=True)
+    annotations, texts = map(int, told.split())
+    print(told)
+    assert annotations > 1000
+    assert texts <= MOST_TEXTS
 
 
 @pytest.mark.parametrize("words", [("sessions", "list"), ("agents", "list"), ("sessions", "show")])

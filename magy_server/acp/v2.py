@@ -5,8 +5,6 @@
 # fmt: off
 # ruff: noqa: E501, I001
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from magy_server.acp.shapes import Lax, Sent

@@ -12,8 +12,6 @@ Large payloads are blobs, named by the SHA-256 of their bytes in lower-case hex;
 the hash.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

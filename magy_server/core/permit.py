@@ -6,8 +6,6 @@ a resource has no say in it, and what nobody speaks about is asked. Remembered g
 allow and bypass are not sources: they answer an ask, and nothing overrides a deny.
 `docs/permissions.md` tells this to people; its examples are tests."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -67,7 +65,7 @@ class Ruleset(Value):
     narrows: bool = False
     guardrails: tuple[Guardrail, ...] = ()
 
-    def at_home(self, home: str) -> Ruleset:
+    def at_home(self, home: str) -> "Ruleset":
         """Returns the rules with `~/` at the start of a pattern made absolute. Before that, such a
         pattern matches nothing."""
 

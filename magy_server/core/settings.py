@@ -1,7 +1,5 @@
 """This is the tree of settings as `magy.toml` has it; `config/layers.py` reads and merges it."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field

@@ -1,6 +1,7 @@
 """Events are made of these values: content, usage, facts, decisions. All are immutable."""
 
-from __future__ import annotations
+# No `from __future__ import annotations`, here and in all modules with many models: annotations
+# would be texts, and pydantic compiles each by itself when the class is made.
 
 import hashlib
 from typing import Annotated, Any, Literal
@@ -148,7 +149,7 @@ class Usage(Value):
     def total(self) -> int:
         return self.input + self.output + self.cache_read + self.cache_write
 
-    def __add__(self, other: Usage) -> Usage:
+    def __add__(self, other: "Usage") -> "Usage":
         if self == NO_USAGE:
             return other
         return Usage(
@@ -393,7 +394,7 @@ class Limits(Value):
     repeats: int = 5
     """So many times the same call with the same outcome (or the same short cycle) is a loop."""
 
-    def within(self, other: Limits | None) -> Limits:
+    def within(self, other: "Limits | None") -> "Limits":
         """Returns the lower of each two caps."""
         if other is None:
             return self

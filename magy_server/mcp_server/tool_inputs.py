@@ -1,7 +1,5 @@
 """What the tools of `magy mcp serve` take. Names are as models expect them."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field

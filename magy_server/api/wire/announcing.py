@@ -29,8 +29,6 @@ The answer has `capabilities.experimental.magy`: `version` is the version of Mag
 the version of this wire, 1.
 """  # noqa: E501
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import Field

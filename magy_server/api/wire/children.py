@@ -15,8 +15,6 @@ are also among those of all sessions above, each with its `path`. Another proces
 then `magy/child/changed` tells that a child asks (`questions`), and `magy/interaction/list` what.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field

@@ -1,8 +1,6 @@
 """These are the commands of `workspace/executeCommand`; each takes one object. `docs/protocol.md`
 is generated from this."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

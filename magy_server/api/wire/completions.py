@@ -1,8 +1,6 @@
 """These are the shapes of `magy/completion/*`. Suggestions themselves are standard:
 `textDocument/inlineCompletion`."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from magy_server.api.wire.shapes import Wire

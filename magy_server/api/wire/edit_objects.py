@@ -18,8 +18,6 @@ the result then say how it was found. All objects together are one edit: all of 
 nothing. The names that other tools use (`old_str`, `oldString`, `search`, ...) are understood, too.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field

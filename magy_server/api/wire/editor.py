@@ -5,8 +5,6 @@ Magy does not trust what an editor says: unknown keys are ignored, long lists ar
 mended, an item that makes no sense is left out of its list and counted, and an answer of a wrong
 shape becomes a sentence for the model."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self

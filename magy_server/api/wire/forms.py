@@ -1,7 +1,5 @@
 """These are the shapes of the forms that MCP servers have people fill in."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

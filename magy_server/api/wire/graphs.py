@@ -10,8 +10,6 @@ the log; the first part of the call's `content` then says the same, for clients 
 transcript it leads to.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import Field

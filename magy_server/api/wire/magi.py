@@ -15,8 +15,6 @@ that overturns an earlier one, which holds until then. `magy/magi/log` has CASPE
 a project, for people.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import Field

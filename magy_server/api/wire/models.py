@@ -1,7 +1,5 @@
 """These are the shapes of `magy/model/*`: which models there are to choose from."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from magy_server.api.wire.shapes import Wire

@@ -1,7 +1,5 @@
 """These are the shapes of `magy/permission/*`: what was allowed for longer than one call."""
 
-from __future__ import annotations
-
 from pydantic import Field, model_validator
 
 from magy_server.api.wire.shapes import Id, Wire
@@ -14,7 +12,7 @@ class GrantsParams(Wire):
     root: str | None = Field(default=None, description="A workspace root")
 
     @model_validator(mode="after")
-    def _one(self) -> GrantsParams:
+    def _one(self) -> "GrantsParams":
         if (self.session_id is None) == (self.root is None):
             raise ValueError("give `sessionId` or `root`, not both")
         return self

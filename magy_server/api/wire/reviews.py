@@ -28,8 +28,6 @@ column; only where the last line of a file has no line end does a range end behi
 character instead of at the beginning of the line after it.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """These are the shapes of `magy/rewrite/*`. Ranges are those of the Language Server Protocol."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

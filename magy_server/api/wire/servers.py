@@ -1,8 +1,6 @@
 """These are the shapes of `magy/mcp/*`: the servers of the Model Context Protocol that give agents
 tools."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

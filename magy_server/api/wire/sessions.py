@@ -116,8 +116,6 @@ false`, and `winner` says how the question was resolved: `allowed`, `refused`, o
 call.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import Field

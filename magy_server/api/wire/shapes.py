@@ -1,7 +1,5 @@
 """All shapes of the wire are made of these: the base class, ids, and content."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError

@@ -28,8 +28,6 @@ new; a field that is left out stays as it was. `status` goes from `pending` over
 `completed`, `failed` or `cancelled`. The calls of one reply are named by the reply: `4.0`, `4.1`.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
 from pydantic import Field

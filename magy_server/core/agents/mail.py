@@ -5,8 +5,6 @@ sent by, so the same message sent again, after a crash say, is known and ignored
 log like all else: what a crash interrupts is found there again.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Iterable
 from typing import Annotated, Any, Literal

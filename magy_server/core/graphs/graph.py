@@ -4,8 +4,6 @@ It is data: how far it is, and what may begin, are functions of the attempts at 
 the logs of the agents tell. Pure.
 """
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise

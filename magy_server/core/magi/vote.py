@@ -1,7 +1,5 @@
 """What one of the three nodes says of a question: its verdict, how sure it is, and why. Pure."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 from magy_server.core.values import Value

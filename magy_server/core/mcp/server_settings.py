@@ -1,8 +1,6 @@
 """This is what a person says of an MCP server: `[mcp.NAME]` in `magy.toml`, or an entry of a
 project's `.mcp.json`. Pure."""
 
-from __future__ import annotations
-
 import difflib
 import json
 import re

@@ -13,8 +13,6 @@ the call would touch: each simple command of a command line in its plain form, p
 quotes and blanks hide nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 

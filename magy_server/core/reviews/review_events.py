@@ -6,8 +6,6 @@ percent-encoded, so that what is below a folder has a prefix in common. Each ent
 state that it leads to, so the newest one is the fold; the others are the journal.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from magy_server.core.values import FileChange, Hash, Mark, Origin, Value, Version
