@@ -28,6 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # until all is collected: nothing of it is garbage
     guard.find_cached_programs(os.environ)
     guard.clean_environment(os.environ)
+    guard.trust_nobody(os.environ)
     os.environ.update(_session.enter_context(guard.fresh_home()))
     guard.block_network()
     guard.hear_interrupts()

@@ -15,6 +15,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -257,6 +258,8 @@ def _actions(rules: Any) -> set[str]:
 def validate(layer: Layer) -> Settings:
     """Raises InvalidConfig naming the layer, the key, and the key that was perhaps meant; also for
     a guardrail whose pattern cannot be used, and for an example that is not so."""
+    if not layer.values:
+        return _nothing_said()
     try:
         settings = Settings.model_validate(dict(layer.values))
     except ValidationError as error:
@@ -272,6 +275,12 @@ def validate(layer: Layer) -> Settings:
             )
     _try_examples(layer.name, settings)
     return settings
+
+
+@lru_cache(maxsize=1)
+def _nothing_said() -> Settings:
+    """Most layers say nothing."""
+    return Settings()
 
 
 def _try_examples(source: str, settings: Settings) -> None:
