@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,10 @@ def test_environment_keeps_no_keys_and_no_settings() -> None:
     environ = SECRETS | {"PATH": "/bin", "KEYBOARD": "us", "TERM": "dumb"}
     guard.clean_environment(environ)
     assert environ == {"PATH": "/bin", "KEYBOARD": "us", "TERM": "dumb"}
+
+
+def test_clients_trust_one_authority_that_vouches_for_nobody() -> None:
+    assert ssl.create_default_context().cert_store_stats()["x509"] == 1
 
 
 def test_started_processes_live_in_the_test_home() -> None:
