@@ -44,11 +44,11 @@ def memory_with_provider(run: Run) -> Row:
 
 
 def memory_with_document(run: Run) -> Row:
-    """As most editors have it: pygls and the types of LSP come with the first document."""
+    """As most editors have it."""
     script = run.fresh("script") / "model.script"
     script.write_text("text: Hello\n")
     ours, floor = _memory(run, {"MAGY_SCRIPT": str(script)}, document=True)
-    return Row("idle memory, a document is open", "bytes", ours, floor, 1.8)
+    return Row("idle memory, a document is open", "bytes", ours, floor, 1.5)
 
 
 ROWS = (initialize, first_reply, memory, memory_with_provider, memory_with_document)

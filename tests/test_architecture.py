@@ -42,6 +42,7 @@ SUPERVISORS = {
     ("magy_server/engine/runner.py", "_supervise"),
     ("magy_server/engine/calls.py", "supervised"),
     ("magy_server/jsonrpc/outbox.py", "settle"),
+    ("magy_server/lsp/transport.py", "_read_here"),
     ("magy_server/mcp/connection.py", "_supervised"),
     ("magy_server/plugins/loading.py", "run"),
     ("magy_server/plugins/installed.py", "installed"),

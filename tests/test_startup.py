@@ -91,8 +91,8 @@ def test_what_only_reads_loads_no_engine(tmp_path: Path, words: tuple[str, ...])
 
 @pytest.mark.req("F001")
 async def test_initialize_is_answered_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
-    """The log of imports up to the answer. The engine comes with `initialized`, pygls with the
-    first document, the provider's SDK with the first thing that wants a model."""
+    """The log of imports up to the answer. The engine comes with `initialized`, pygls with what
+    only it can read, the provider's SDK with the first thing that wants a model."""
     command = (sys.executable, "-X", "importtime", "-m", "magy_server", "lsp")
     async with Client.spawn(command, cwd=tmp_path) as client:
         params = {"processId": None, "rootUri": tmp_path.as_uri(), "capabilities": {}}
@@ -117,13 +117,21 @@ async def test_the_engine_is_loaded_when_the_client_is_ready(tmp_path: Path) -> 
         assert "sqlite3" in loaded and not loaded & {"pygls", "lsprotocol"}
 
 
-async def test_pygls_is_loaded_with_the_first_document(tmp_path: Path) -> None:
-    """What comes after it is held back until then, and nothing before it."""
+async def test_pygls_is_not_loaded_for_documents_but_for_notebooks(tmp_path: Path) -> None:
+    """What comes after a notebook is held back until then, and nothing before it."""
     (tmp_path / "a").write_text("one\n")
     command = (sys.executable, "-X", "importtime", "-m", "magy_server", "lsp")
     async with Client.spawn(command, cwd=tmp_path) as client:
         await client.initialize(tmp_path)
-        SimulatedEditor(client).open(tmp_path / "a", "shown\n")
+        editor = SimulatedEditor(client)
+        editor.open(tmp_path / "a", "shown\n")
+        editor.type(tmp_path / "a", 0, 1, "S")
+        editor.close(tmp_path / "a")
+        await client.request("magy/agent/list")
+        assert not imported(client.stderr.decode()) & {"pygls", "lsprotocol"}
+        book = {"uri": "file:///b", "notebookType": "x", "version": 1, "cells": []}
+        opened = {"notebookDocument": book, "cellTextDocuments": []}
+        client.notify("notebookDocument/didOpen", opened)
         await client.request("magy/agent/list")
         assert "pygls" in imported(client.stderr.decode())
 

@@ -3,7 +3,7 @@
 pygls's own mirror is wrong in ways that matter here: it cuts lines at form feeds, U+2028 and the
 like, where LSP knows only LF, CRLF and CR, so that one such character shifts every later edit; it
 puts a position past the end of a line before its last character; and it rebuilds the whole text on
-every keystroke. So pygls reads the messages (`lsp.standard`), and the texts are kept here.
+every keystroke. So the texts are kept here, whoever reads the messages.
 """
 
 from __future__ import annotations

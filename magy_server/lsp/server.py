@@ -3,7 +3,7 @@ what the person is shown. `run` puts it together with the connection and the fro
 
 `lsp.greeting` has usually answered `initialize` before this module is imported. The front door is
 started at the `initialized` notification, or at the first message of ours if that comes sooner; the
-standard half of LSP (`lsp.standard`) is imported when the first message for it comes.
+rest of LSP (`lsp.standard`) is imported when a message comes that needs it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The standard server reads on pygls what the editor says of its documents and folders, and answers
-an `initialize` that `lsp.greeting` has left to it.
+"""The standard server reads on pygls what the editor says of notebooks, and whatever of its
+documents and folders `lsp.document_messages` has left to it; it answers an `initialize` that
+`lsp.greeting` has left to it.
 
 It is imported when the first such message comes: pygls and the types of LSP take most of a second.
 """

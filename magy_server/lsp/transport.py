@@ -1,8 +1,9 @@
 """The connection to one editor decides for every message who handles it.
 
 Our own methods (`magy/*` and a few standard ones) are handled here, with their parameters exactly
-as they were sent. What documents hold goes to the standard server (pygls), one whole message at a
-time; it is imported when the first such message comes.
+as they were sent. What an editor says of its documents is read here, too, if it is plainly
+well-formed; the rest goes to the standard server (pygls), one whole message at a time, which is
+imported when the first such message comes.
 `api.wire.codes` has the codes of errors.
 """
 
@@ -25,6 +26,8 @@ from magy_server.api.wire.codes import (
 from magy_server.core.errors import Conflict, EditRefused, InvalidRequest, MagyError
 from magy_server.jsonrpc.outbox import Outbox
 from magy_server.jsonrpc.peer import Handler, Id, MethodNotFound, Peer, Refusal
+from magy_server.lsp.document_messages import reading
+from magy_server.lsp.documents import LiveWorkspace
 from magy_server.lsp.frames import FrameDecoder
 
 log = logging.getLogger(__name__)
@@ -42,7 +45,8 @@ PASSED_ON = frozenset(
         "workspace/didDeleteFiles",
     ]
 )  # fmt: skip
-"""What the standard server handles. Until it is there, nothing else needs it."""
+"""What the standard server handles, unless it can be read without it. Until it is there, nothing
+else needs it."""
 
 
 class Standard(Protocol):
@@ -61,6 +65,10 @@ class Home(Protocol):
 
     @property
     def initialized(self) -> bool: ...
+
+    @property
+    def workspace(self) -> LiveWorkspace:
+        """The documents of a client that has said `initialize`."""
 
     def greeted(self, params: dict[str, Any]) -> bool:
         """Takes the parameters of an `initialize` that is answered already; False if none is."""
@@ -203,8 +211,20 @@ class Connection(Peer):
             self._cancel(message)
         elif method in self.methods or method.startswith("magy/"):
             self._hear_of(method, message)
-        elif method in PASSED_ON and (problem := self._pass_on(message)):
+        elif method not in PASSED_ON or self._read_here(method, message):
+            return
+        elif problem := self._pass_on(message):
             log.warning("%s was ignored: %s", method, problem)
+
+    def _read_here(self, method: str, message: dict[str, Any]) -> bool:
+        """Does as a message about documents says. False: the standard server is to read it."""
+        do = reading(self._opened.workspace, message)
+        try:
+            if do:
+                do()
+        except Exception as error:
+            log.error("%s failed", method, exc_info=error)
+        return do is not None
 
     def _not_ours(self, id: Id | None, message: dict[str, Any]) -> None:
         if id is not None and self._standard and self._standard.busy_with(id):
