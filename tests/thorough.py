@@ -20,21 +20,23 @@ SHARES = 3
 FEWEST = 10
 
 
-def _share() -> int:
-    """Which of the shares it is this time; the first one where there is no commit."""
+def _turn() -> int:
+    """A number that the commit decides; 0 where there is no commit."""
     asked = ["git", "rev-parse", "--short=7", "HEAD"]
     here = Path(__file__).parent
     done = subprocess.run(asked, cwd=here, capture_output=True, text=True, check=False)
-    return int(done.stdout or "0", 16) % SHARES
+    return int(done.stdout or "0", 16)
 
 
-SHARE = _share()
+TURN = _turn()
+SHARE = TURN % SHARES
 
 
-def rotating(cases: Sequence[T], further: int = 0) -> Sequence[T]:
-    """Every third of them, or all. Where several tests have the same cases, each says another
-    `further` (0, 1, 2, ...), so that together they have all of them in each run."""
-    return cases if THOROUGH else cases[(SHARE + further) % SHARES :: SHARES]
+def rotating(cases: Sequence[T], further: int = 0, shares: int = SHARES) -> Sequence[T]:
+    """Every third of them (or another of so many `shares`), or all. Where several tests have the
+    same cases, each says another `further` (0, 1, 2, ...), so that together they have all of them
+    in each run."""
+    return cases if THOROUGH else cases[(TURN + further) % shares :: shares]
 
 
 def one_of(cases: Sequence[T], further: int = 0) -> Sequence[T]:

@@ -194,7 +194,7 @@ what it starts only stands for a server with everything imported."
           (magy-test-log (expand-file-name ".received" magy-test-root))
           (script (expand-file-name ".scenario" magy-test-root))
           (default-directory magy-test-root)
-          (magy-server-command (list magy-test-python
+          (magy-server-command (list magy-test-python "-I" "-S"
                                      (expand-file-name "../fake_server.py" magy-test-directory)
                                      script magy-test-log))
           (make-backup-files nil)

@@ -377,9 +377,8 @@ ALL: Mapping[Part, Sequence[str]] = {
     several: (),
     restricted: ("F013",),
 }
-PARTS = in_turn(ALL, (several, restricted), 2)
-"""Each of the two starts a window of its own: they are played in turns, and in the third turn the
-window of the other day is loaded anew once more."""
+PARTS = in_turn(ALL, (several, restricted, shared_with_emacs), 2)
+"""Each of the three starts a window of its own, of VS Code or Emacs: they are played in turns."""
 
 
 @pytest.fixture(scope="module")
