@@ -9,8 +9,10 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,6 +23,8 @@ from tests.outcomes import Keeper, requirement_lines
 _IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 _MOST_WORKERS = 8
 _session = ExitStack()
+_ended: dict[str, float] = {}
+"""When each process of a run had no more tests."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -80,6 +84,11 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(2 * (some or 1), _MOST_WORKERS)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    _ended[node.gateway.id] = time.monotonic()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     # What takes longest must not begin when the others are nearly done.
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
@@ -108,7 +117,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Names the tests that were left out, and why."""
+    """Says how long processes had nothing to do at the end, names the tests that were left out, and
+    why."""
+    if last := max(_ended.values(), default=0.0):
+        idle = " ".join(f"{last - end:.0f}" for end in sorted(_ended.values()))
+        terminalreporter.line(f"seconds for which each process waited for the last one: {idle}")
     left_out = terminalreporter.stats.get("skipped", [])
     if not left_out:
         return

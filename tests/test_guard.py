@@ -21,6 +21,7 @@ SECRETS = {
     "DB_PASSWORD": "p",
     "MAGY_MODEL": "anthropic/other",
     "OPENAI_BASE_URL": "https://example.invalid",
+    "NODE_EXTRA_CA_CERTS": "/elsewhere/all.pem",
     "https_proxy": "http://example.invalid:8080",
     "GIT_DIR": "/elsewhere/.git",
     "XDG_STATE_HOME": "/elsewhere/state",

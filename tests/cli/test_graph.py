@@ -238,6 +238,7 @@ def test_what_is_wrong_with_the_words_is_said(magy: Magy, tasks: Path) -> None:
     assert "nobody" in done.stdout and done.returncode == 1
 
 
+@pytest.mark.long
 @pytest.mark.req("C026")
 def test_a_task_that_takes_too_long_holds_nobody_up(magy: Magy) -> None:
     sleep = json.dumps({"command": "sleep 300"})

@@ -141,6 +141,7 @@ OTHER_KEYS = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_no_other_key_allows(magy: Magy) -> None:
     magy.script(calling("touch made"))
     with terminal(magy) as one:

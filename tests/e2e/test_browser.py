@@ -106,6 +106,7 @@ async def test_a_page_is_used_after_one_question(root: Path, state: Path) -> Non
     assert not left, "the browser ended with the call"
 
 
+@pytest.mark.long
 async def test_a_page_reaches_neither_this_machine_nor_another_page_unasked(
     root: Path, state: Path, headless: dict[str, str]
 ) -> None:

@@ -49,6 +49,7 @@ async def same_text(one: Person, editor: Liar, path: Path) -> None:
     assert file["notes"] == [] and "+0,0 @@" in file["diff"]
 
 
+@pytest.mark.long
 @pytest.mark.req("G006", "G011")
 @pytest.mark.parametrize("seed", range(4))
 async def test_the_answer_and_the_review_say_what_the_text_holds(

@@ -24,6 +24,7 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         return asyncio.run(matrix.run(directory, request.param))
 
 
+@pytest.mark.long
 def test_the_page_says_what_happens(found: Found) -> None:
     page = PAGE.read_text(encoding="utf-8")
     now = matrix.render(found)

@@ -550,6 +550,7 @@ async def test_a_script_over_chat() -> None:
     assert chunks[-2].choices[0].finish_reason == "length"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("wire", "path"), [("responses", "responses"), ("chat", "chat/completions")]
 )

@@ -174,6 +174,7 @@ SAID = {"method": "notifications/message", "params": {"level": "info", "data": "
 NOTICE = f"data: {json.dumps({'jsonrpc': '2.0', **SAID})}\n\n".encode()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("what", "said"),
     [

@@ -14,6 +14,7 @@ from .conftest import Magy
 from .packing import Environment, documented
 
 
+@pytest.mark.long
 @pytest.mark.req("A157", "G043")
 async def test_a_plugin_and_a_skill_of_a_wheel_are_installed_used_updated_and_removed(
     environment: Environment, magy: Magy, tmp_path: Path

@@ -301,6 +301,7 @@ def test_the_end_is_followed_only_while_the_reader_is_there(page: Transcript) ->
     page.until(lambda: at_end(page) and "Answer 13" in page.at(".log").inner_text(), "it goes on")
 
 
+@pytest.mark.long
 @pytest.mark.req("G004")
 def test_two_thousand_turns_scroll_and_only_those_near_are_drawn(page: Transcript) -> None:
     log = Log()
