@@ -18,7 +18,7 @@ from magy_server.core.events import (
     Prompted,
     Started,
 )
-from magy_server.core.reviews.review_events import Restored, Restoring, Reviewed
+from magy_server.core.reviews.review_events import Noted, Restored, Restoring, Reviewed
 from magy_server.core.values import Content, Embedded, Facts, FileChange, Hash, Image, Selected
 
 EVENT: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
@@ -55,7 +55,11 @@ def blobs(event: Event) -> tuple[Hash, ...]:
         case Exited(output=str(output)):
             return (output,)
         case Reviewed():
-            return tuple(v.hash for v in (event.base, event.agent) if v.hash)
+            made = event.decision.change if event.decision else None
+            sides = tuple(v.hash for v in (event.base, event.agent) if v.hash)
+            return sides + _changed((made,) if made else ())
+        case Noted():
+            return _changed(event.changes)
         case Restored() | Restoring():
             return _changed(event.changes)
     return ()

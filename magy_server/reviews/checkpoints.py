@@ -156,6 +156,7 @@ class Checkpoints:
         undoes: str = "",
     ) -> Preview:
         """What `restore` would do now. Raises NotFound, InvalidRequest, as that does."""
+        await self._reviews.decided()
         found = await self._history(session)
         _check_rests(session.state)
         to = aim(found, session.state, turn, undoes, files=files, conversation=conversation)
@@ -199,6 +200,7 @@ class Checkpoints:
         """
 
         async def whole() -> Restore:
+            await self._reviews.decided()
             async with session.arriving, self._held(session):
                 found = await self._history(session)
                 if begun := found.begun:

@@ -35,7 +35,12 @@ def noted(
         if decision.verb in ("accept", "commit", "reject", "amend"):
             text += f" Still pending there: {_count(still)} of yours." if still else ""
         found[session] = Noted(
-            id=f"{decision.id}/{session}", text=text, verb=decision.verb, hunks=len(own)
+            id=f"{decision.id}/{session}",
+            text=text,
+            verb=decision.verb,
+            hunks=len(own),
+            turn=own[-1].origins[-1].turn,
+            changes=(decision.change,) if decision.change else (),
         )
     return found
 

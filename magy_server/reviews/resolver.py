@@ -25,6 +25,7 @@ from magy_server.core.errors import (
 )
 from magy_server.core.ports import Found
 from magy_server.core.reviews.review_events import Decision
+from magy_server.core.values import Hash
 from magy_server.dataclass import dataclass
 from magy_server.edits.review import Review
 from magy_server.edits.text import plain
@@ -34,6 +35,7 @@ from magy_server.reviews.decisions import DONE, Chosen, Made, choose, decide, un
 from magy_server.reviews.file_review import FileReview, Side, Stored, placed, stored, typed
 from magy_server.reviews.move_back import Back
 from magy_server.reviews.notes import noted
+from magy_server.reviews.restore_files import change_of
 from magy_server.reviews.review_store import ReviewStore
 from magy_server.reviews.streams import APPLIED, PROPOSED, Standing, begun
 from magy_server.reviews.views import HunkInfo, HunkState, Outcome, ReviewFile, Which, Wish
@@ -58,6 +60,8 @@ class _Work:
     hunks: tuple[HunkInfo, ...]
     cut: bool = False
     taken: str = ""
+    agents: bool = False
+    """What it does to the file is an agent's doing: a proposal is accepted, or that taken back."""
     again: tuple[Stored, ...] = ()
     """The intent once more, where others wrote into the journal after it."""
 
@@ -185,7 +189,8 @@ class Resolver:
             text=wish.text,
             by=wish.by,
         )
-        work = _Work(now, at, made, decision, made.hunks, chosen.cut)
+        agents = now.held.proposed and wish.verb == "accept"
+        work = _Work(now, at, made, decision, made.hunks, chosen.cut, agents=agents)
         return await (self._move_back(work) if made.moves else self._carry_out(work))
 
     async def _stale(self, now: Now, chosen: Chosen) -> Outcome:
@@ -212,8 +217,9 @@ class Resolver:
         about = {hunk.id: hunk for hunk in (*infos(before), *infos(after))}
         hunks = tuple(about[hunk] for hunk in found.decision.hunks if hunk in about)
         decision = Decision(id=key, verb="undo", hunks=found.decision.hunks, by=by, undoes=id)
+        agents = found.decision.change is not None
         return await self._carry_out(
-            _Work(now, at, made, decision, hunks, taken=found.decision.verb)
+            _Work(now, at, made, decision, hunks, taken=found.decision.verb, agents=agents)
         )
 
     # --- carrying it out ------------------------------------------------------------------------
@@ -226,7 +232,14 @@ class Resolver:
             return await self._write_both(work)
         held = made.held if now.held.proposed else replace(made.held, text=file)
         work = replace(work, made=replace(made, held=held, file=file))
-        at = await self._store.append(work.at, [self._intent(now.held, work)], pending=True)
+        sides: dict[Hash, bytes] = {}
+        if work.agents:
+            change = change_of(now.found, file.version)
+            work = replace(work, decision=work.decision.model_copy(update={"change": change}))
+            sides = {s.version.hash: s.data for s in (now.found, file) if s.version.hash}
+        intent = self._intent(now.held, work)
+        intent = replace(intent, blobs={**intent.blobs, **sides})
+        at = await self._store.append(work.at, [intent], pending=True)
         label = f"Magy: {work.decision.verb} in {now.held.name}"
         try:
             put = await files.put(now.held.root, now.found, file.version, file.data, label)

@@ -66,6 +66,13 @@ class ReviewStore:
                 await held.enter_async_context(self.lock(stream))
             yield
 
+    async def decided(self) -> None:
+        """Waits for the decisions about proposals that are being carried out in this process."""
+        for stream, lock in tuple(self._locks.items()):
+            if stream.startswith(streams.PROPOSED):
+                async with lock:
+                    pass
+
     # --- looking --------------------------------------------------------------------------------
 
     async def standing(self, stream: Stream) -> Standing:

@@ -57,6 +57,11 @@ class Reviews:
         """Around a change of these files and the append that says so."""
         return self._store.changing(paths)
 
+    async def decided(self) -> None:
+        """Waits for the decisions about proposals that are being carried out: what they make of
+        files is not in the logs of the sessions before."""
+        await self._store.decided()
+
     def along(self, state: State, write: Write) -> Letters | None:
         """A companion of an append: what a call has changed comes under review with its end."""
         return changes.under_review(self._store, state, write)

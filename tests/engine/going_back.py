@@ -167,7 +167,8 @@ class Agent:
             "seen": [s.model_dump() for s in seen] if completed else [],
         })  # fmt: skip
         started = Started(call=call.id, evidence=Evidence(changes=tuple(changes)))
-        await self.say(replied, started, finished, blobs=blobs)
+        await self.say(replied, started, blobs=blobs)
+        await self.say(finished, blobs=blobs)
 
     async def say(self, *events: Event, blobs: dict[str, bytes] | None = None) -> None:
         await self.session.append(lambda now: Write(events, blobs or {}))

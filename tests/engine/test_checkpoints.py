@@ -16,7 +16,9 @@ from magy_server.core.no_editor import NO_EDITOR
 from magy_server.core.ports import Found, Put
 from magy_server.core.reviews.review_events import Noted, Restoring
 from magy_server.core.values import FileChange, Link, Text, Version
+from magy_server.reviews.reviews import Reviews
 from magy_server.reviews.undo_plan import first_words
+from magy_server.reviews.views import Which, Wish
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.workspace import WorkspaceFiles
 from magy_server.tools.shell.processes import Processes
@@ -319,6 +321,81 @@ async def test_what_was_only_proposed_is_not_touched(here: Place) -> None:
     assert done.files == () and here.read("a.py") == "2\n"
 
 
+@pytest.fixture
+def reviews(here: Place) -> Reviews:
+    return under_review(here)
+
+
+def under_review(here: Place) -> Reviews:
+    """What changes files here comes under review."""
+    here.sessions.companions.append(here.service.reviews.along)
+    return here.service.reviews
+
+
+async def propose(agent: Agent, path: Path, text: str) -> None:
+    """A turn that proposes another text of the file."""
+    before, after = path.read_bytes(), text.encode()
+    one, two = (hashlib.sha256(data).hexdigest() for data in (before, after))
+    turn = await agent.begin()
+    change = FileChange(path=str(path), before=one, after=two, via="proposed")
+    await agent.finish([change], {one: before, two: after})
+    await agent.end(turn)
+
+
+LINES = [f"{number}\n" for number in range(20)]
+
+
+@pytest.mark.req("G014")
+async def test_what_was_proposed_and_accepted_goes_back_and_comes_again(
+    here: Place, reviews: Reviews
+) -> None:
+    here.write("a.py", "".join(LINES))
+    agent = await here.session()
+    path = here.root / "a.py"
+    await propose(agent, path, "".join(["zero\n", *LINES[1:10], "ten\n", *LINES[11:]]))
+    first, second = (await reviews.get(str(path), True)).hunks
+    await reviews.resolve(str(path), Wish("accept", Which(ids=(first.id,))), True)
+    here.write("a.py", "".join(["zero\n", *LINES[1:19], "mine\n"]))
+    (listed,) = await here.checkpoints.list(agent.session)
+    assert [(file.path, file.added, file.removed) for file in listed.files] == [(str(path), 1, 1)]
+    preview = await here.checkpoints.preview(agent.session)
+    done = await here.checkpoints.restore(agent.session, "r1")
+    assert [file.diff for file in preview.files] == [file.diff for file in done.files] != []
+    assert here.read("a.py") == "".join([*LINES[:19], "mine\n"])
+    assert [hunk.new for hunk in (await reviews.get(str(path), True)).hunks] == [second.new]
+    await here.checkpoints.restore(agent.session, "r2", undoes="r1")
+    assert here.read("a.py") == "".join(["zero\n", *LINES[1:19], "mine\n"])
+
+
+async def test_an_accepted_proposal_that_was_taken_back_is_not_undone_again(
+    here: Place, reviews: Reviews
+) -> None:
+    here.write("a.py", "1\n")
+    agent = await here.session()
+    path = here.root / "a.py"
+    await propose(agent, path, "2\n")
+    accepted = await reviews.resolve(str(path), Wish("accept", Which(all=True)), True)
+    taken = await reviews.undo(accepted.decision)
+    assert here.read("a.py") == "1\n"
+    await reviews.undo(taken.decision)
+    assert here.read("a.py") == "2\n"
+    (file,) = (await here.checkpoints.restore(agent.session, "r1")).files
+    assert (file.action, here.read("a.py")) == ("change", "1\n")
+
+
+async def test_what_a_person_wrote_in_the_place_of_a_proposal_stays(
+    here: Place, reviews: Reviews
+) -> None:
+    here.write("a.py", "1\n")
+    agent = await here.session()
+    path = here.root / "a.py"
+    await propose(agent, path, "2\n")
+    (hunk,) = (await reviews.get(str(path), True)).hunks
+    await reviews.resolve(str(path), Wish("amend", Which(ids=(hunk.id,)), text="3\n"), True)
+    done = await here.checkpoints.restore(agent.session, "r1")
+    assert (done.files, here.read("a.py")) == ((), "3\n")
+
+
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "cp1252"])
 async def test_encodings_and_line_ends_stay(here: Place, codec: str) -> None:
     file, lines = here.root / "a.txt", ["eins", "zwei", "drei", "vier", "fünf"]
@@ -345,6 +422,41 @@ class Racing(WorkspaceFiles):
             file = Path(was.path)
             file.write_text(f"{file.read_text()}faster {self.times}\n")
         return await super().put(root, was, now, data, label)
+
+
+class Slow(WorkspaceFiles):
+    """An editor that makes a change only when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__(NO_EDITOR, Commits(Processes()))
+        self.asked, self.let = asyncio.Event(), asyncio.Event()
+
+    async def put(self, root: str, was: Found, now: Version, data: bytes, label: str) -> Put:
+        self.asked.set()
+        await self.let.wait()
+        return await super().put(root, was, now, data, label)
+
+
+async def test_an_undo_knows_of_a_proposal_that_is_being_accepted(
+    root: Path, tmp_path: Path
+) -> None:
+    files = Slow()
+    async with place(root, tmp_path / "state", files) as here:
+        reviews = under_review(here)
+        here.write("a.py", "1\n")
+        agent = await here.session()
+        await propose(agent, here.root / "a.py", "2\n")
+        wish = Wish("accept", Which(all=True))
+        accepting = asyncio.create_task(reviews.resolve(str(here.root / "a.py"), wish, True))
+        await files.asked.wait()
+        looking = asyncio.create_task(here.checkpoints.preview(agent.session))
+        undoing = asyncio.create_task(here.checkpoints.restore(agent.session, "r1"))
+        await here.checkpoints.list(agent.session)  # which waits for nothing
+        files.let.set()
+        await accepting
+        for done in (await looking, await undoing):
+            assert [file.action for file in done.files] == ["change"]
+        assert here.read("a.py") == "1\n"
 
 
 class Unsure(WorkspaceFiles):

@@ -86,6 +86,7 @@ export class Page {
   start(kept: Kept): void {
     this.kept = kept;
     this.input.history = kept.history ?? [];
+    this.input.toggled = kept.toggled ?? [];
     for (const [id, folded] of kept.folds ?? []) this.folds.set(id, folded);
     this.post({ type: "ready", kept });
     this.draw();
@@ -135,6 +136,8 @@ export class Page {
         return this.input.completer.arrived(message.id, message.prefix, message.items);
       case "chips":
         return this.input.offer(message.chips);
+      case "pictures":
+        return this.input.addPictures(message.pictures);
       case "accepted":
         return this.input.accepted(message.messageId);
       case "refused":
@@ -396,7 +399,8 @@ export class Page {
     this.saving = 0;
     this.leave();
     const { sessionId, anchor } = this.now();
-    this.keep({ sessionId, history: this.input.history, folds: [...this.folds], anchor });
+    const { history, toggled } = this.input;
+    this.keep({ sessionId, history, folds: [...this.folds], toggled, anchor });
   }
 
   /** Tells the extension what would be lost with the page, which may be gone without a word. */

@@ -9,7 +9,7 @@ from itertools import dropwhile
 from typing import Literal
 
 from magy_server.core.events import Admitted, Entry, Event, Finished, Opened, Prompted, Started
-from magy_server.core.reviews.review_events import Restored, Restoring
+from magy_server.core.reviews.review_events import Noted, Restored, Restoring
 from magy_server.core.reviews.undo_merge import Run, tied
 from magy_server.core.values import Content, FileChange
 from magy_server.dataclass import dataclass
@@ -17,8 +17,8 @@ from magy_server.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A change that a turn made to a file. `inherited`: the session that this one is a copy of made
-    it."""
+    """A change that a turn made to a file, or had proposed, and a person accepted it. `inherited`:
+    the session that this one is a copy of made it."""
 
     turn: str
     change: FileChange
@@ -136,6 +136,7 @@ class _Reader:
         self._turn = ""
         self._began: dict[str, str] = {}
         """The turns of calls."""
+        self._noted: set[str] = set()
         self._copied = 0
         """The seq of the last entry that was copied from another session."""
 
@@ -152,6 +153,10 @@ class _Reader:
                 self._began.setdefault(event.call, self._turn)
             case Finished():
                 self._finish(event, inherited=entry.seq <= self._copied)
+            case Noted(changes=changes) if changes and event.id not in self._noted:
+                self._noted.add(event.id)
+                inherited = entry.seq <= self._copied
+                self.found.steps += [Step(event.turn, change, inherited) for change in changes]
             case Restoring() if entry.seq > self._copied:
                 self.found.begun = event
             case Restored():
@@ -168,7 +173,7 @@ class _Reader:
 
     def _finish(self, event: Finished, *, inherited: bool) -> None:
         """What a call did that did not complete was looked at when it was closed; what it only had
-        in mind is no step."""
+        in mind is no step, until a person accepts it."""
         for change in event.changes:
             if change.via != "proposed":
                 turn = self._began.get(event.call, self._turn)  # it may come after the turn's end

@@ -13,7 +13,8 @@ from magy_server.core.values import FileChange, Hash, Mark, Origin, Value, Versi
 
 class Decision(Value):
     """What a person decided about hunks. `text`: what they wrote in its place, when they amended.
-    `undoes`: the id of the decision that this takes back.
+    `undoes`: the id of the decision that this takes back. `change`: what it does to the file of an
+    agent's proposal, which is the agent's doing from then on.
 
     Each stands twice in the journal: as an `intent`, with the review as it was, before anything is
     done, and with what it came to. An intent without the other was interrupted."""
@@ -26,6 +27,7 @@ class Decision(Value):
     text: str = ""
     undoes: str = ""
     by: str = ""
+    change: FileChange | None = None
 
 
 class Comment(Value):
@@ -61,13 +63,16 @@ class Reviewed(Value):
 class Noted(Value):
     """Inbox. Something that the model is to know, from here on: decisions about its hunks, say.
     It asks for no reply. A known `id` is ignored. `verb`: what was decided about so many of its
-    `hunks`; "": the note is of something else."""
+    `hunks`; "": the note is of something else. `changes`: what that made of files, of proposals of
+    the turn `turn`."""
 
     type: Literal["noted"] = "noted"
     id: str
     text: str
     verb: str = ""
     hunks: int = 0
+    turn: str = ""
+    changes: tuple[FileChange, ...] = ()
 
 
 class _GoingBack(Value):

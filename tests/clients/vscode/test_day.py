@@ -174,6 +174,14 @@ def rewritten(scene: Scene) -> None:
     assert (one.text() or "").startswith("#\ndef net")
     one.changes(1)
     accept(one)
+    before = one.text()
+    one.go(13)
+    one.command("Magy: Rewrite Selection…")
+    one.answer("in one line")
+    one.until(lambda: one.lenses("Stop").count(), "that another one has begun")
+    one.keys("Escape")
+    one.until(lambda: not one.lenses("Stop").count(), "its end")
+    assert one.text() == before
 
 
 def explained(scene: Scene) -> None:
@@ -261,18 +269,19 @@ def undone(scene: Scene) -> None:
     done again."""
     one, talk = scene.window, scene.talk
     one.command("Magy: Undo Last Turn")
+    one.shows("prices.py changes (+1 −1).")
     one.shows("The conversation goes back")
     one.title_button("Include or Leave Out Conversation")
     one.shows("The conversation stays as it is.")
     one.title_button("Include or Leave Out Conversation")
     one.title_button("Apply Preview")
-    one.until(lambda: "# TAX" not in (one.text() or "# TAX"), "the text before")
+    one.until(lambda: "\ndef gross(price):\n" in (one.text() or ""), "the text before")
     talk.wrote("name the tax")
     talk.write("")
     one.command("Magy: Redo Last Undone Turn")
     one.shows("The conversation comes back.")
     one.title_button("Apply Preview")
-    one.shows("# TAX")
+    one.shows("\ndef gross(price):  # TAX\n")
 
 
 def planned(scene: Scene) -> None:
@@ -389,6 +398,16 @@ def forked(scene: Scene) -> None:
     assert "It shouts." not in talk.words()
 
 
+def walked_through(scene: Scene) -> None:
+    """The first step of the walkthrough is done where there is a server, however late it opens."""
+    one = scene.window
+    one.command("Welcome: Open Walkthrough...")
+    one.choose("Get started with Magy")
+    step = one.page.get_by_role("checkbox", name="A server where your files are")
+    one.until(lambda: step.get_attribute("aria-checked") == "true", "the step")
+    one.keys("Control+w")
+
+
 def begun_anew(scene: Scene) -> None:
     """While the server hangs, that is said, a list to choose from takes the keys, and what is sent
     after New Session is for that. Then a model is chosen of those that its provider lists."""
@@ -495,11 +514,12 @@ ALL: Mapping[Part, Sequence[str]] = {
     reloaded: (),
     reloaded_again: (),
     forked: ("G025",),
+    walked_through: (),
     begun_anew: (),
     filled_in: (),
     suggested: ("G009",),
 }
-TURNS = (reloaded_again, known, begun_anew, suggested, remembered, filled_in)
+TURNS = (reloaded_again, known, walked_through, begun_anew, suggested, remembered, filled_in)
 """No other part stands on these: they are played in turns."""
 PARTS = in_turn(ALL, TURNS)
 

@@ -175,13 +175,14 @@ def branched(scene: Scene) -> None:
 
 
 def tells_its_branch(talk: Transcript, which: str) -> None:
-    """Reads it in the transcript of the new child, which is called as its task."""
-    talk.said(f"general Where do you stand {which}?")
+    """Reads it in the transcript of the new child, which is called as its task. The list of agents
+    is asked for at once, and has the child when that is there."""
     talk.window.command("Magy: Show Transcript of Agent…")
     talk.window.choose(which)
     talk.said(f"magy/where-do-you-stand-{which}")
     talk.window.command("Magy: Show Transcript of Parent")
     talk.said("So far it came.")
+    talk.said(f"general Where do you stand {which}?")
 
 
 def shared_with_emacs(scene: Scene) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,7 +32,7 @@ from tests.clients.vscode.transcript_page import (
 from tests.thorough import rotating
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Locator
 
 NAMES = sorted(path.stem for path in PICTURES.glob("*.jsonl"))
 PATCH = """--- a/shop/greet.py
@@ -211,6 +212,38 @@ def test_a_call_is_folded_with_its_output_and_its_diff_opens_places(page: Transc
     assert page.at(".turn-foot").inner_text() == "5.4k tokens · $0.021 · 8 s"
 
 
+COLOURED = '''--- a/query.py
++++ b/query.py
+@@ -1,4 +1,5 @@
+ def query():
+--- x
+-    return """old
++    return """new
++    and more
+     end"""
+\\ No newline at end of file
+'''
+
+
+def test_the_lines_of_a_change_have_the_colours_of_their_language(page: Transcript) -> None:
+    """Both texts apart from each other: a string over several lines is one in each of them."""
+    log = Log()
+    change = [diff(COLOURED, "/home/me/shop/query.py")]
+    page.tell(updates(*log.call("4.0", "Edit query.py", name="edit_file", content=change)))
+    page.settled()
+    lines = page.at(".diff .line")
+    assert "".join(lines.evaluate_all("all => all.map(e => e.textContent)")) == COLOURED
+    about = lines.evaluate_all("all => all.map(e => e.className.slice(5) + (e.dataset.line || ''))")
+    assert about == [
+        "head", "head", "hunk", "1", "del2", "del2", "add2", "add3", "4", "",
+    ]  # fmt: skip
+    coloured = lines.evaluate_all(
+        "all => all.map(e => [...e.querySelectorAll('[class^=hljs]')].map(s => s.textContent))"
+    )
+    assert coloured[3][0] == "def" and coloured[5] == ["return", '"""old']
+    assert [one[-1] for one in coloured[6:9]] == ['"""new', "    and more", '    end"""']
+
+
 def test_a_huge_output_is_shown_in_part_and_opened_whole(page: Transcript) -> None:
     log = Log()
     huge = "beginning " + "0123456789abcde\n" * 330_000 + "the end"
@@ -312,10 +345,7 @@ def test_two_thousand_turns_scroll_and_only_those_near_are_drawn(page: Transcrip
     first, count = log.seq - 499, 0
     while first > 1:
         count += 1
-        asked = page.until(
-            lambda n=count: to_top(page) and page.said("older")[n - 1 :], "a question"
-        )
-        before = asked[0]["before"]
+        before = asked_at_top(page, count)["before"]
         first = max(1, before - 1_000)
         older = {"events": entries[first - 1 : before - 1], "headSeq": log.seq, "more": True}
         page.tell({"type": "older", "sessionId": "s-1", "before": before, "page": older})
@@ -334,6 +364,15 @@ def to_top(page: Transcript) -> bool:
     page.at(".scroller").evaluate("e => { e.scrollTop = 0 }")
     page.settled()
     return True
+
+
+def asked_at_top(page: Transcript, count: int) -> dict[str, Any]:
+    """The question for older turns, as soon as there are so many."""
+
+    def asked() -> list[dict[str, Any]]:
+        return (to_top(page) and page.said("older")[count - 1 :]) or []
+
+    return page.until(asked, "a question for older turns")[0]
 
 
 def event(update: dict[str, Any]) -> dict[str, Any]:
@@ -388,6 +427,29 @@ def test_a_page_that_comes_back_is_as_it_was(chrome: Browser) -> None:
         page.until(lambda: page.said("left"), "that something is left")
         page.until(lambda: page.said("left")[-1]["left"]["text"] == "", "that it was sent")
         assert page.at('.block[data-id="4.0"] .head').get_attribute("aria-expanded") == "true"
+
+
+def test_what_goes_along_is_as_it_was_left_when_the_page_comes_back(chrome: Browser) -> None:
+    """The pictures are kept by the extension, as long as the window is there."""
+    chips = [
+        {"id": f"{kind} 0", "kind": kind, "label": kind, "default": kind == "selection"}
+        for kind in ("selection", "point")
+    ]
+    picture = {"name": "spot.png", "mimeType": "image/png", "data": "iVBORw0KGgo="}
+    with transcript(chrome) as page:
+        page.tell({"type": "left"}, {"type": "chips", "chips": chips})
+        for one in ("selection", "point"):
+            page.at(".chips").get_by_text(one).click()
+        page.until(lambda: '"point 0"' in kept(page), "the state of the page")
+        page.page.reload()
+        page.waits_for("ready")
+        page.tell({"type": "left"}, {"type": "pictures", "pictures": [picture]},
+                  {"type": "chips", "chips": chips})  # fmt: skip
+        assert page.waits_for("pictures")["pictures"] == [picture]
+        page.at("textarea").press("Enter")
+        along = page.waits_for("prompt")["along"]
+        assert along == {"context": ["point 0"], "pictures": [picture]}
+        assert page.waits_for("pictures", 2)["pictures"] == []
 
 
 def test_a_page_takes_nothing_from_what_was_left_before_it(chrome: Browser) -> None:
@@ -923,6 +985,10 @@ def cards() -> list[dict[str, Any]]:
 
 
 @pytest.mark.req("F012", "D059")
+def shows(block: Locator, words: str) -> bool:
+    return words in block.inner_text()
+
+
 def test_a_deliberation_is_three_columns_or_three_rows_and_leads_to_its_votes(
     page: Transcript,
 ) -> None:
@@ -933,7 +999,7 @@ def test_a_deliberation_is_three_columns_or_three_rows_and_leads_to_its_votes(
         shown = {"sessionUpdate": "tool_call_update", "toolCallId": "4.0",
                  "_meta": {"magy": {"deliberation": card}}}  # fmt: skip
         page.tell(updates(shown))
-        page.until(lambda words=words: words in block.inner_text(), words)
+        page.until(partial(shows, block, words), words)
     assert block.locator("svg").count() == 0, "nobody disagrees with one vote"
     about = {"status": "completed", "deliberation": cards()[-1]}
     page.tell(updates(log.entry("tool_call_update", toolCallId="4.0", status="completed",
@@ -943,12 +1009,12 @@ def test_a_deliberation_is_three_columns_or_three_rows_and_leads_to_its_votes(
     assert "MELCHIOR and CASPER disagree: APPROVE against REJECT" in said
     nodes = block.locator(".magi-node")
 
-    def rows() -> int:
-        return len({box["y"] for box in (one.bounding_box() for one in nodes.all()) if box})
+    def laid_out(rows: int) -> bool:
+        return len({box["y"] for box in (one.bounding_box() for one in nodes.all()) if box}) == rows
 
     for width, wanted in ((800, 1), (300, 3)):
         page.page.set_viewport_size({"width": width, "height": 700})
-        page.until(lambda wanted=wanted: rows() == wanted, f"{wanted} rows")
+        page.until(partial(laid_out, wanted), f"{wanted} rows")
     block.get_by_role("button", name="Open the transcript of CASPER").click()
     assert page.said("child")[-1]["sessionId"].endswith("casper-2.1")
 

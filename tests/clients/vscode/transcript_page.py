@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tests.clients.driven import NotSeen
 from tests.clients.vscode import driven
 from tests.patience import PATIENCE
 
@@ -101,7 +102,7 @@ class Transcript:
         """As the function, while the browser's messages are read."""
         try:
             return driven.until(look, what, lambda s: self.page.wait_for_timeout(1000 * s))
-        except driven.NotSeen as error:
+        except NotSeen as error:
             error.add_note(self.page.locator("body").inner_text())
             raise
 
@@ -231,20 +232,18 @@ def recorded(name: str) -> list[dict[str, Any]]:
     """A recorded session as the extension would tell it."""
     lines = (PICTURES / f"{name}.jsonl").read_text("utf-8").splitlines()
     first, *rest = [json.loads(line) for line in lines]
-    told = [attached(first["result"])]
-    for line in rest:
-        params = line["params"]
-        told.append(
-            {
-                "magy/session/update": lambda p=params: updates(p["update"]),
-                "magy/interaction/changed": lambda p=params: {"type": "interactions", "news": p},
-                "magy/child/changed": lambda p=params: {
-                    "type": "children",
-                    "children": [p["child"]],
-                },
-            }[line["method"]]()
-        )
-    return told
+    return [attached(first["result"]), *(_told(line["method"], line["params"]) for line in rest)]
+
+
+def _told(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    match method:
+        case "magy/session/update":
+            return updates(params["update"])
+        case "magy/interaction/changed":
+            return {"type": "interactions", "news": params}
+        case "magy/child/changed":
+            return {"type": "children", "children": [params["child"]]}
+    raise ValueError(method)
 
 
 class Log:

@@ -16,6 +16,8 @@ interface Rewrite {
   instruction: string;
   text: string;
   sessionId: string | undefined;
+  /** The person wants it to end. It may have no session yet. */
+  stopped: boolean;
 }
 
 /** Text that is being rewritten in its place: dimmed, with the new text streaming in below it. */
@@ -51,9 +53,10 @@ export class Rewrites implements vscode.CodeLensProvider, vscode.Disposable {
   /** Rewrites a range of a document as the instruction says. */
   async start(document: vscode.TextDocument, range: vscode.Range, instruction: string): Promise<void> {
     const uri = document.uri.toString();
-    const rewrite: Rewrite = { uri, range, instruction, text: "", sessionId: undefined };
+    const rewrite: Rewrite = { uri, range, instruction, text: "", sessionId: undefined, stopped: false };
     this.all.add(rewrite);
     this.drawSoon(uri);
+    this.tellPlace(); // the key that stops it is at hand at once
     try {
       const started = await this.magy.connection.request("magy/rewrite/start", {
         requestKey: randomUUID(),
@@ -62,6 +65,7 @@ export class Rewrites implements vscode.CodeLensProvider, vscode.Disposable {
         instruction,
       });
       rewrite.sessionId = started.sessionId;
+      if (rewrite.stopped) await this.stop(started.sessionId);
     } catch (error) {
       this.end(rewrite);
       throw error;
@@ -70,14 +74,22 @@ export class Rewrites implements vscode.CodeLensProvider, vscode.Disposable {
 
   /** Stops the rewrite at the cursor, or the only one in the document. */
   async cancel(sessionId?: string): Promise<void> {
-    const rewrite = [...this.all].find((one) => one.sessionId === sessionId) ?? this.here();
-    if (!rewrite?.sessionId) throw new Error("No rewrite runs here that could be stopped.");
-    await this.magy.connection.request("magy/session/cancel", { sessionId: rewrite.sessionId });
+    const named = sessionId === undefined ? undefined : [...this.all].find((one) => one.sessionId === sessionId);
+    const rewrite = named ?? this.here();
+    if (!rewrite) throw new Error("No rewrite runs here that could be stopped.");
+    rewrite.stopped = true;
+    this.drawSoon(rewrite.uri);
+    if (rewrite.sessionId) await this.stop(rewrite.sessionId);
+  }
+
+  private async stop(sessionId: string): Promise<void> {
+    await this.magy.connection.request("magy/session/cancel", { sessionId });
   }
 
   provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
-    return this.of(document.uri.toString()).flatMap(({ range, instruction, text, sessionId }) => {
+    return this.of(document.uri.toString()).flatMap(({ range, instruction, text, sessionId, stopped }) => {
       const at = new vscode.Range(range.start.line, 0, range.start.line, 0);
+      if (stopped) return [new vscode.CodeLens(at, { title: "$(loading~spin) Stopping", command: "" })];
       const title = `$(loading~spin) ${headline(instruction, text)}`;
       const stop = { title: "$(stop-circle) Stop", command: "magy.rewrite.cancel", arguments: [sessionId] };
       return [new vscode.CodeLens(at, { title, command: "" }), new vscode.CodeLens(at, stop)];
@@ -110,7 +122,7 @@ export class Rewrites implements vscode.CodeLensProvider, vscode.Disposable {
       return found;
     }
     const range = rangeOf(draft);
-    const rewrite = { uri, range, text: "", instruction: "Rewriting", sessionId: draft.sessionId };
+    const rewrite = { uri, range, text: "", instruction: "Rewriting", sessionId: draft.sessionId, stopped: false };
     this.all.add(rewrite);
     return rewrite;
   }

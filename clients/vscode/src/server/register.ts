@@ -19,6 +19,9 @@ const SETTING: Button = {
   arguments: ["magy.path"],
 };
 
+/** Milliseconds in which VS Code has learnt what ticks the steps of a walkthrough that was opened. */
+const LEARNT = 1_000;
+
 /** What is about the server as a whole: its life, its keys, the doctor, trust. */
 export function registerServer(
   context: vscode.ExtensionContext,
@@ -55,6 +58,7 @@ export function registerServer(
     }),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void quietly(log, connection.restart())),
     tellOfSettings(connection),
+    tickWalkthrough(connection),
   );
   void quietly(log, followPython(context, connection, launcher));
 }
@@ -74,6 +78,27 @@ async function tellOfSilence(connection: Connection): Promise<void> {
           resolve();
         });
       }),
+  );
+}
+
+/**
+ * Has the first step of the walkthrough ticked while that is open. VS Code learns only then what ticks a step, and never
+ * ticks one for what was so before.
+ */
+function tickWalkthrough(connection: Connection): vscode.Disposable {
+  const say = (seen: boolean) => void vscode.commands.executeCommand("setContext", "magy.serverIsSeen", seen);
+  let late: NodeJS.Timeout | undefined;
+  const look = () => {
+    // Of the page with walkthroughs VS Code says only that it is none of the usual tabs.
+    const open = vscode.window.tabGroups.all.some((group) => group.activeTab && group.activeTab.input === undefined);
+    clearTimeout(late);
+    if (open && connection.state === "running") late = setTimeout(() => say(true), LEARNT);
+    else say(false);
+  };
+  return vscode.Disposable.from(
+    connection.onDidChangeState(look),
+    vscode.window.tabGroups.onDidChangeTabs(look),
+    new vscode.Disposable(() => clearTimeout(late)),
   );
 }
 

@@ -78,14 +78,36 @@ function selection() {
   return [{ type: "resource" as const, resource: { uri, text } }];
 }
 
-/** Those that fit, the latest first. */
+/** Asks for one of those that fit, the latest first. One that is begun while it asks is in the list, too. */
 async function pick(tree: AgentTree, title: string, fits: (child: Child) => boolean): Promise<Child | undefined> {
-  const items = [...tree.all].filter(fits).reverse().map((child) => {
-    const { label, description, icon } = childRow(child, true);
-    return { label: `$(${icon}) ${label}`, description, child };
+  const box = vscode.window.createQuickPick<vscode.QuickPickItem & { child: Child }>();
+  box.title = title;
+  const fill = () => {
+    const chosen = box.activeItems[0]?.child.sessionId;
+    box.items = [...tree.all].filter(fits).reverse().map((child) => {
+      const { label, description, icon } = childRow(child, true);
+      return { label: `$(${icon}) ${label}`, description, child };
+    });
+    const same = box.items.find(({ child }) => child.sessionId === chosen);
+    if (same) box.activeItems = [same];
+    box.placeholder = box.items.length ? "" : "No agent below this session is fit for this";
+  };
+  fill();
+  const changes = tree.onDidChange(fill);
+  const chosen = new Promise<Child | undefined>((resolve) => {
+    box.onDidAccept(() => {
+      const [row] = box.selectedItems;
+      if (row) resolve(row.child);
+    });
+    box.onDidHide(() => resolve(undefined));
   });
-  const placeHolder = items.length ? undefined : "No agent below this session is fit for this";
-  return (await vscode.window.showQuickPick(items, { title, placeHolder }))?.child;
+  box.show();
+  try {
+    return await chosen;
+  } finally {
+    changes.dispose();
+    box.dispose();
+  }
 }
 
 async function askText(title: string): Promise<string | undefined> {

@@ -43,6 +43,8 @@ export interface Kept {
   sessionId?: string;
   history?: string[];
   folds?: [string, boolean][];
+  /** What the person took out of what goes along, or put in: ids of chips. */
+  toggled?: [string, boolean][];
   /** The block at the top of the view and how far it is above; undefined: at the end. */
   anchor?: Anchor | undefined;
 }
@@ -80,6 +82,8 @@ export type ToPage =
   | { type: "connection"; state: string; message: string }
   | { type: "completions"; id: number; prefix: string; items: Completion[]; incomplete: boolean }
   | { type: "chips"; chips: Chip[] }
+  /** Those that a page before this one had and did not send. */
+  | { type: "pictures"; pictures: Picture[] }
   /** The prompt was accepted, or refused: then its words go back into the input. */
   | { type: "accepted"; messageId: string }
   | { type: "refused"; messageId: string; text: string; message: string }
@@ -103,6 +107,8 @@ export type Offered =
 export type FromPage =
   | { type: "ready"; kept: Kept }
   | { type: "left"; left: Left }
+  /** Those that go along with the next prompt, as they are now. */
+  | { type: "pictures"; pictures: Picture[] }
   | { type: "older"; before: number }
   | { type: "prompt"; messageId: string; text: string; delivery: Delivery; along: Along; replaces?: { turnId: string; files: boolean } }
   | { type: "cancel" }

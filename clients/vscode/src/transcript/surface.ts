@@ -12,7 +12,7 @@ import { applyCode, copyCode, insertCode } from "./codeblocks";
 import { completions } from "./completion";
 import { PromptContext } from "./context";
 import type { LastEditor } from "./editors";
-import type { FromPage, Kept, Offered, ToPage } from "./messages";
+import type { FromPage, Kept, Offered, Picture, ToPage } from "./messages";
 import { openLink, openPlace } from "./places";
 import type { Remembered } from "./remembered";
 import { sendPrompt } from "./send";
@@ -64,6 +64,7 @@ export class Surface implements vscode.Disposable {
   private readonly context: PromptContext;
   private readonly children = new Map<string, Child>();
   private updates: AnyUpdate[] = [];
+  private pictures: Picture[] = [];
   private timer: NodeJS.Timeout | undefined;
   private root: string | undefined;
   private ready = false;
@@ -240,6 +241,9 @@ export class Surface implements vscode.Disposable {
         return this.begin(message.kept);
       case "left":
         return this.holder.remembered.write(message.left);
+      case "pictures":
+        this.pictures = message.pictures;
+        return;
       case "prompt":
         return this.prompt(message);
       case "complete":
@@ -316,6 +320,7 @@ export class Surface implements vscode.Disposable {
     this.holder.magy.log.debug(`A transcript is shown; the page before it had ${kept.sessionId ?? "no session"}`);
     this.tellConnection();
     this.tell({ type: "left", left: this.holder.remembered.left });
+    if (this.pictures.length) this.tell({ type: "pictures", pictures: this.pictures });
     this.tellReview();
     this.follow();
     this.context.say();

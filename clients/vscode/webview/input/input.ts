@@ -28,7 +28,7 @@ export class Input {
   private readonly stop = iconButton("stop-circle", "Stop what runs (Escape twice)", () => this.cancel(), "stop");
   private readonly note = h("div", { class: "input-note", role: "status" });
   private offered: Chip[] = [];
-  private readonly toggled = new Map<string, boolean>();
+  private readonly turned = new Map<string, boolean>();
   private pictures: Picture[] = [];
   /** What of `@problems` and `@terminal` the text names. */
   private named = "";
@@ -73,6 +73,21 @@ export class Input {
 
   focus(): void {
     this.text.focus();
+  }
+
+  /** What the person took out of what goes along, or put in, by the ids of chips. */
+  get toggled(): [string, boolean][] {
+    return [...this.turned];
+  }
+
+  set toggled(toggled: readonly [string, boolean][]) {
+    for (const [id, goes] of toggled) this.turned.set(id, goes);
+    this.drawChips();
+  }
+
+  /** Puts pictures to those that go along. */
+  addPictures(pictures: readonly Picture[]): void {
+    if (pictures.length) this.havePictures([...this.pictures, ...pictures]);
   }
 
   /** Puts text at the caret, with room around it. */
@@ -126,8 +141,7 @@ export class Input {
     this.unsent.delete(messageId);
     if (this.text.value.trim() === "") {
       this.value = text;
-      this.pictures = unsent?.pictures ?? [];
-      this.drawChips();
+      this.havePictures(unsent?.pictures ?? []);
     } else this.remember(text);
     this.tell(message);
   }
@@ -162,8 +176,7 @@ export class Input {
     this.text.addEventListener("click", () => this.completer.close());
     this.text.addEventListener("keydown", (event) => this.key(event));
     takePictures(box, (pictures, uris) => {
-      this.pictures.push(...pictures);
-      this.drawChips();
+      this.addPictures(pictures);
       if (uris.length > 0) this.shown.post({ type: "dropped", uris });
     }, (message) => this.tell(message));
   }
@@ -238,12 +251,11 @@ export class Input {
     });
     this.remember(text);
     this.at = -1;
-    this.pictures = [];
-    this.toggled.clear();
+    this.turned.clear();
     this.restore.close();
     this.value = "";
     this.tell("");
-    this.drawChips();
+    this.havePictures([]);
   }
 
   private remember(text: string): void {
@@ -264,7 +276,7 @@ export class Input {
   // --- what goes along ------------------------------------------------------------------------
 
   private goes(chip: Chip): boolean {
-    return this.toggled.get(chip.id) ?? chip.default;
+    return this.turned.get(chip.id) ?? chip.default;
   }
 
   private along(): Along {
@@ -272,6 +284,13 @@ export class Input {
     const named = this.named.split(" ").filter((name) => name && !this.offered.some((chip) => chip.id === name));
     const left = this.offered.filter((chip) => this.goes(chip)).map((chip) => chip.id);
     return { context: [...left, ...named], pictures: this.pictures };
+  }
+
+  /** The page may go out of sight, and is gone then: who keeps the pictures is told of each change. */
+  private havePictures(pictures: Picture[]): void {
+    if (pictures.length + this.pictures.length > 0) this.shown.post({ type: "pictures", pictures });
+    this.pictures = pictures;
+    this.drawChips();
   }
 
   private drawChips(): void {
@@ -294,16 +313,16 @@ export class Input {
       h("span", {}, ` ${label}`),
     );
     made.addEventListener("click", () => {
-      this.toggled.set(chip.id, !goes);
+      this.turned.set(chip.id, !goes);
       this.drawChips();
+      this.changed(this.text.value);
     });
     return made;
   }
 
   private thumbnail(picture: Picture): HTMLElement {
     const out = iconButton("close", `Take ${picture.name} out`, () => {
-      this.pictures = this.pictures.filter((one) => one !== picture);
-      this.drawChips();
+      this.havePictures(this.pictures.filter((one) => one !== picture));
     });
     return h("span", { class: "picture" }, h("img", { src: `data:${picture.mimeType};base64,${picture.data}`, alt: picture.name }), out);
   }

@@ -21,12 +21,13 @@ export function titleAhead(data: Data): string {
 }
 
 /** What stands in the arguments and not in the title: a whole command, the text that goes and comes. */
-export function bodyAhead(data: Data): { command: string; removed: string; added: string } {
+export function bodyAhead(data: Data): { command: string; removed: string; added: string; path: string } {
   const command = argument(data, ["command"]);
   return {
     command: command === clipped(command) ? "" : command,
     removed: argument(data, OLD),
     added: argument(data, NEW),
+    path: argument(data, ["path"]),
   };
 }
 

@@ -5,7 +5,7 @@ import { harmless } from "../state/harmless";
 import { CHARACTERS, ends, firstLines, toEditor } from "./bounded";
 import { append, h, iconButton } from "./dom";
 import type { Child } from "./dom";
-import { highlighted } from "./highlight";
+import { highlighted, highlightedLines } from "./highlight";
 import type { Shown } from "./shown";
 
 let asked = 0;
@@ -51,17 +51,17 @@ export function output(shown: Shown, text: string, title: string): HTMLElement {
   return h("div", {}, pre, toEditor(shown, title, () => all, "plaintext"));
 }
 
-/** The text that goes and the text that comes, of an edit that was not worked out yet. */
-export function sides(shown: Shown, removed: string, added: string): HTMLElement {
-  const box = h("div", { class: "diff", tabindex: 0, role: "group", "aria-label": "Changes" });
-  const rows = (text: string, sign: string, kind: string): Child => {
+/** The text that goes and the text that comes, of an edit of this file that was not worked out yet. */
+export function sides(shown: Shown, removed: string, added: string, path: string): HTMLElement {
+  const box = diffBox();
+  const rows = (text: string, sign: "-" | "+"): Child => {
     if (text === "") return undefined;
     const side = harmless(text).replace(/\n$/, "");
     const { lines, all } = firstLines(side);
-    for (const line of lines) box.append(h("span", { class: `line ${kind}` }, `${sign}${line}\n`));
+    append(box, highlightedLines(lines, path).map((words) => row(sign, words)));
     return !all && toEditor(shown, sign === "-" ? "Before" : "After", () => side, "plaintext");
   };
-  const rest = [rows(removed, "-", "del"), rows(added, "+", "add")];
+  const rest = [rows(removed, "-"), rows(added, "+")];
   return rest.some(Boolean) ? h("div", {}, box, ...rest) : box;
 }
 
@@ -69,28 +69,68 @@ export function sides(shown: Shown, removed: string, added: string): HTMLElement
 export function diff(shown: Shown, patch: string, paths: readonly string[]): HTMLElement {
   const text = harmless(patch);
   const { lines, all } = firstLines(text.replace(/\n$/, ""));
-  const box = h("div", { class: "diff", tabindex: 0, role: "group", "aria-label": "Changes" });
-  let path = paths[0];
+  const box = diffBox();
+  let path = paths[0] ?? "";
   let file = -1;
-  let line = 0;
-  for (const one of lines) {
-    const hunk = /^@@ -[\d,]+ \+(\d+)/.exec(one);
+  for (let at = 0; at < lines.length; ) {
+    const one = lines[at] ?? "";
     if (one.startsWith("--- ")) path = paths[(file += 1)] ?? path;
-    if (hunk) line = Number(hunk[1]);
-    const kind = hunk ? "hunk" : /^(?:---|\+\+\+|diff|index|new|deleted|rename|similarity|old) /.test(one) ? "head" : one[0];
-    const row = h("span", { class: `line ${kind === "+" ? "add" : kind === "-" ? "del" : kind === "hunk" || kind === "head" ? kind : ""}`.trim() }, `${one}\n`);
-    if (path && kind !== "head" && kind !== "hunk") {
-      row.dataset.path = path;
-      row.dataset.line = String(Math.max(1, line));
-      if (kind !== "-") line += 1;
-    }
-    box.append(row);
+    const hunk = HUNK.exec(one);
+    box.append(h("span", { class: `line ${hunk ? "hunk" : "head"}` }, `${one}\n`));
+    at += 1;
+    if (!hunk) continue;
+    const own = linesOfHunk(lines, at, hunk);
+    append(box, hunkRows(own, path, Number(hunk[2])));
+    at += own.length;
   }
   box.addEventListener("click", (event) => {
-    const row = (event.target as Element).closest<HTMLElement>(".line");
-    if (!row?.dataset.path || document.getSelection()?.isCollapsed === false) return;
-    shown.post({ type: "open", path: row.dataset.path, line: Number(row.dataset.line) });
+    const clicked = (event.target as Element).closest<HTMLElement>(".line");
+    if (!clicked?.dataset.path || document.getSelection()?.isCollapsed === false) return;
+    shown.post({ type: "open", path: clicked.dataset.path, line: Number(clicked.dataset.line) });
   });
   if (all) return box;
   return h("div", {}, box, toEditor(shown, "Changes", () => text, "diff"));
+}
+
+function diffBox(): HTMLElement {
+  return h("div", { class: "diff", tabindex: 0, role: "group", "aria-label": "Changes" });
+}
+
+/** How many lines of the old text, the first line in the new one, and how many of that. */
+const HUNK = /^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
+const KINDS: Readonly<Record<string, string>> = { "+": "add", "-": "del" };
+
+/** The lines from `at` on that are the hunk's, as many as it says. */
+function linesOfHunk(lines: readonly string[], at: number, [, olds, , news]: RegExpExecArray): string[] {
+  let [old, fresh] = [Number(olds ?? 1), Number(news ?? 1)];
+  let end = at;
+  for (; end < lines.length; end += 1) {
+    const sign = lines[end]?.[0] ?? " ";
+    if (!"-+ \\".includes(sign) || (sign !== "\\" && old <= 0 && fresh <= 0)) break;
+    if (sign === "-" || sign === " ") old -= 1;
+    if (sign === "+" || sign === " ") fresh -= 1;
+  }
+  return lines.slice(at, end);
+}
+
+/** The rows of a hunk. The text that goes and the one that comes have their colours apart from each other. */
+function hunkRows(lines: readonly string[], path: string, first: number): HTMLElement[] {
+  const side = (sign: string) => highlightedLines(lines.filter((line) => line[0] !== sign && line[0] !== "\\").map((line) => line.slice(1)), path);
+  const [old, fresh] = [side("+"), side("-")];
+  let number = first;
+  return lines.map((line) => {
+    const sign = line[0] ?? "";
+    if (sign === "\\") return row("", [line]);
+    const before = sign === "+" ? undefined : old.shift();
+    const after = sign === "-" ? undefined : fresh.shift();
+    const made = row(sign, after ?? before ?? []);
+    if (path) Object.assign(made.dataset, { path, line: String(Math.max(1, number)) });
+    if (sign !== "-") number += 1;
+    return made;
+  });
+}
+
+/** A line of a diff, with its sign in front. */
+function row(sign: string, words: readonly Child[]): HTMLElement {
+  return h("span", { class: `line ${KINDS[sign] ?? ""}`.trim() }, sign, ...words, "\n");
 }

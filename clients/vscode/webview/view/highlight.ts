@@ -48,10 +48,41 @@ interface Token {
 
 /** Code with the colours of its language, as nodes. */
 export function highlighted(code: string, language: string): Node[] {
-  const name = language.toLowerCase();
-  if (code.length > LONGEST || !lowlight.registered(name)) return [document.createTextNode(code)];
-  const tree = lowlight.highlight(name, code) as unknown as Token;
-  return (tree.children ?? []).map(nodeOf);
+  return tokensOf(code, language.toLowerCase())?.map(nodeOf) ?? [document.createTextNode(code)];
+}
+
+/** Lines of a file with the colours of its language, as the nodes of each; without ends of lines. What its name does
+ * not say the language of stays plain. */
+export function highlightedLines(lines: readonly string[], path: string): Node[][] {
+  const tokens = tokensOf(lines.join("\n"), languageOf(path));
+  if (!tokens) return lines.map((line) => [document.createTextNode(line)]);
+  return linesOf(tokens).map((line) => line.map(nodeOf));
+}
+
+function tokensOf(code: string, language: string): Token[] | undefined {
+  if (code.length > LONGEST || !lowlight.registered(language)) return undefined;
+  return (lowlight.highlight(language, code) as unknown as Token).children ?? [];
+}
+
+/** The end of its name, or all of it: `py`, `makefile`. */
+function languageOf(path: string): string {
+  return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf(".")) + 1).toLowerCase();
+}
+
+/** Tokens as lines: one that goes on over an end of line is in each of its lines. */
+function linesOf(tokens: readonly Token[]): Token[][] {
+  const lines: Token[][] = [[]];
+  const put = (token: Token) => lines[lines.length - 1]?.push(token);
+  for (const token of tokens) {
+    const parts = token.type === "text"
+      ? (token.value ?? "").split("\n").map((value) => ({ type: "text", value }))
+      : linesOf(token.children ?? []).map((children) => ({ ...token, children }));
+    parts.forEach((part, at) => {
+      if (at > 0) lines.push([]);
+      put(part);
+    });
+  }
+  return lines;
 }
 
 function nodeOf(token: Token): Node {

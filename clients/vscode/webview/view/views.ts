@@ -262,14 +262,14 @@ function tool(shown: Shown, block: Block, element: HTMLElement): () => void {
 
 /** A call that waits for its turn, or for the decision about one before it. */
 function ahead(shown: Shown, data: Data): Section {
-  const { command, removed, added } = bodyAhead(data);
+  const { command, removed, added, path } = bodyAhead(data);
   const has = command !== "" || removed !== "" || added !== "";
   return {
     icon: statusIcon(data.status),
     spoken: spokenStatus(data.status),
     head: [h("span", { class: "title" }, titleAhead(data))],
     usual: false,
-    body: has ? () => [command && output(shown, command, "Command"), (removed || added) && sides(shown, removed, added)] : undefined,
+    body: has ? () => [command && output(shown, command, "Command"), (removed || added) && sides(shown, removed, added, path)] : undefined,
   };
 }
 
