@@ -87,8 +87,8 @@ def _plugin(world: World, state: State) -> str:
 def unused(agent: str, plugin: str, there: Collection[str]) -> str:
     """Returns what is to be said of a plugin that an agent is to have and that is not in use."""
     return (
-        f"The agent {agent!r} has only the plugin {plugin!r}, which is not in use. In use are: "
-        f"{', '.join(there) or 'none'}. `magy plugins enable {plugin}` switches it on, and "
+        f"The agent {agent!r} is to have the plugin {plugin!r} alone, which is not in use. In use "
+        f"are: {', '.join(there) or 'none'}. `magy plugins enable {plugin}` switches it on, and "
         "`magy plugins` says what is wrong with it; then start Magy again."
     )
 

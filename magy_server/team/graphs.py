@@ -14,7 +14,13 @@ from magy_server.core.agents import tree
 from magy_server.core.agents.child import LIVE, Spawn
 from magy_server.core.agents.mail import Mailed, TextPayload, ulid
 from magy_server.core.agents.narrowing import narrowing
-from magy_server.core.errors import InvalidRequest, NotFound
+from magy_server.core.errors import (
+    InvalidConfig,
+    InvalidRequest,
+    NotFound,
+    NotTrusted,
+    ProviderError,
+)
 from magy_server.core.events import Requeued
 from magy_server.core.graphs.graph import GraphTask, names, plain
 from magy_server.core.graphs.progress import Attempt, GraphProgress
@@ -50,6 +56,8 @@ class GraphRun:
     show: Callable[[GraphProgress], None]
     _attempts: dict[str, list[Attempt]] = field(default_factory=dict)
     _blocked: str = ""
+    _unable: dict[str, str] = field(default_factory=dict)
+    """By task, why no agent can be spawned for it; who goes on with the graph finds out anew."""
 
     async def done(self) -> GraphProgress:
         """Returns how it is when all is done, when there is no room for a child and none of its own
@@ -91,7 +99,7 @@ class GraphRun:
         await self._take_results()
 
     def _progress(self) -> GraphProgress:
-        return GraphProgress(self.id, self.tasks, self._attempts, self._blocked)
+        return GraphProgress(self.id, self.tasks, self._attempts, self._blocked, self._unable)
 
     async def _take_results(self) -> None:
         """They are for the graph: the parent's model gets what all come to, in the end. That of an
@@ -113,17 +121,19 @@ class GraphRun:
         self._blocked = next(stuck, "")
         if self._blocked:
             return  # the others would only find out the same
+        while ready := self._ready():
+            for task in ready:
+                while why := await self._spawn(task):
+                    if not await self._make_room():
+                        self._blocked = why
+                        return
+
+    def _ready(self) -> list[GraphTask]:
         how = self._progress().states
-        for task in self.tasks:
-            if how[task.id] != "ready":
-                continue
-            while why := await self._spawn(task):
-                if not await self._make_room():
-                    self._blocked = why
-                    return
+        return [task for task in self.tasks if how[task.id] == "ready"]
 
     async def _spawn(self, task: GraphTask) -> str:
-        """Returns why there is no room; "": it is begun."""
+        """Returns why there is no room; "": it is begun, or cannot be, which holds no other up."""
         tries = self._attempts.setdefault(task.id, [])
         number = len(tries) + 1
         try:
@@ -131,7 +141,11 @@ class GraphRun:
         except InvalidRequest as error:
             if error.reason == "spawn_limit":
                 return error.message
-            raise
+            self._unable[task.id] = error.message
+            return ""
+        except (NotFound, NotTrusted, InvalidConfig, ProviderError) as error:
+            self._unable[task.id] = error.message
+            return ""
         tries.append(Attempt(child, number, "queued", None))
         return ""
 

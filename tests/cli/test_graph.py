@@ -256,7 +256,7 @@ def test_a_task_that_takes_too_long_holds_nobody_up(magy: Magy) -> None:
 def test_what_a_budget_stopped_is_gone_on_with(magy: Magy) -> None:
     """The first request fits, the second one does not: nothing has failed by that."""
     settings = magy.state.parent / "magy.toml"
-    settings.write_text(settings.read_text() + "\n[limits]\nrun_tokens = 36000\n")
+    settings.write_text(settings.read_text() + "\n[limits]\nrun_tokens = 35500\n")
     magy.script("prompt: one\ntext: One.\n\nprompt: two\ntext: Two.\n")
     file = magy.root / "tasks.json"
     about = [{"id": "a", "prompt": "one"}, {"id": "b", "prompt": "two", "needs": ["a"]},
@@ -264,7 +264,7 @@ def test_what_a_budget_stopped_is_gone_on_with(magy: Magy) -> None:
     file.write_text(json.dumps({"tasks": about}))
     done = magy("graph", "run", str(file), "--bypass")
     assert done.returncode == 1, done
-    assert "It cannot go on: Stopped at the limit of 36000 tokens for the run" in done.stdout
+    assert "It cannot go on: Stopped at the limit of 35500 tokens for the run" in done.stdout
     assert shown(magy)["counts"] == {"completed": 1, "ready": 1, "waiting": 1}
     (session,) = magy.sessions()
     for _ in range(2):  # each time it is a run of its own, in which one more fits

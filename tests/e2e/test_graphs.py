@@ -530,3 +530,44 @@ async def test_what_a_client_gets_wrong_is_said_and_nothing_begins(
         with pytest.raises(RpcError, match=said):
             await given(one, **about)
         assert await graphs(one) == [] and await children(one, includeClosed=True) == []
+
+
+@pytest.mark.req("C026")
+async def test_a_task_for_which_no_agent_can_be_spawned_holds_no_other_up(
+    root: Path, state: Path
+) -> None:
+    """What it takes was there when the person was asked, and is gone by its turn."""
+    (state / "agent").mkdir(parents=True, exist_ok=True)
+    file = state / "agent" / "helper.md"
+    file.write_text("---\ndescription: Helps\nextends: general\n---\nHelp.\n")
+    told = script(
+        "prompt: start",
+        graph(
+            task("first", "begin"), task("second", "help", "first", agent="helper"),
+            task("end", "tell all", "first", "second"),
+        ),
+        "---\ntext: {{last}}\n",
+        "prompt: begin\n" + call("bash", command=f"rm {file}"),
+        "---\ntext: Begun.\n",
+        "prompt: tell all\ntext: All is told.\n",
+    )  # fmt: skip
+    async with person(root, state, told) as one:
+        await bypass(one)
+        await one.turn("start")
+        said = one.said()
+        assert "✗ second (helper): failed" in said
+        assert "- second: There is no agent 'helper'." in said
+        assert said.endswith("All is told.")
+        assert [*await tasks_of(one)] == ["first.1", "end.1"]
+
+
+async def test_a_task_without_words_is_said_before_anything_begins(root: Path, state: Path) -> None:
+    told = script(
+        "prompt: start", graph(task("first", "begin"), task("second", " \n")),
+        "---\ntext: {{last}}\n",
+    )  # fmt: skip
+    async with person(root, state, told) as one:
+        await bypass(one)
+        await one.turn("start")
+        assert "The prompt of task 'second' is empty; say what to do." in one.said()
+        assert not await tasks_of(one)

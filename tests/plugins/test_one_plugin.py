@@ -168,5 +168,8 @@ async def test_a_plugin_that_is_not_in_use_is_said_before_anything_begins(two: M
         await bypass(one)
         await one.turn("start")
         said = asked.by("start")[-1]["messages"][-1]["content"]
-        assert "has only the plugin 'east', which is not in use. In use are: north, south." in said
+        assert (
+            "is to have the plugin 'east' alone, which is not in use. In use are: north, south."
+            in said
+        )
         assert not asked.by("go east")

@@ -254,6 +254,21 @@ async def test_the_base_branch_may_be_checked_out_in_another_worktree(
     assert not git(elsewhere, "status", "--porcelain")
 
 
+async def test_the_base_branch_is_checked_out_where_nothing_is_any_more(
+    root: Path, tmp_path: Path
+) -> None:
+    git(root, "checkout", "-q", "-b", "feature")
+    gone = tmp_path.resolve() / "gone"
+    git(root, "worktree", "add", "-q", str(gone), "main")
+    agent = Agent(root)
+    (await agent.begin() / "b.txt").write_text("agent\n")
+    shutil.rmtree(gone)
+    said = (await agent.end()).text
+    assert f"git has main checked out in {gone}, which is not there." in said
+    git(root, "worktree", "prune")
+    assert "Merged into main" in (await agent.end()).text
+
+
 async def test_a_base_branch_that_moved_meanwhile(root: Path) -> None:
     agent = Agent(root)
     (await agent.begin() / "a.txt").write_text(LINES.replace("one", "ONE"))
@@ -352,6 +367,7 @@ async def test_what_has_no_commits_is_refused(tmp_path: Path) -> None:
 
 async def test_the_base_branch(root: Path) -> None:
     assert "There is no branch 'other'" in await refused(Agent(root), base_branch="other")
+    assert "There is no branch 'main~0'" in await refused(Agent(root), base_branch="main~0")
     git(root, "branch", "-m", "main", "trunk")
     assert (await Agent(root).plan()).worktree.base == "trunk"
     git(root, "checkout", "-q", "--detach")
@@ -389,6 +405,7 @@ async def test_a_directory_with_other_files_is_not_hidden(root: Path) -> None:
     (root / "trees").mkdir()
     (root / "trees" / "oak").touch()
     assert "has other files in it" in await refused(Agent(root), worktree_dir="trees")
+    assert not records.all_of(str(root / ".git")), "of what was never made nothing is known"
     (root / ".gitignore").write_text("trees/fix-*\n")
     assert (await Agent(root).begin(worktree_dir="trees")).is_dir()
     (root / "away").symlink_to("/tmp")

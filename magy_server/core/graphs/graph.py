@@ -5,7 +5,7 @@ the logs of the agents tell. Pure.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated, Literal
 
@@ -86,6 +86,8 @@ def in_order(tasks: Sequence[GraphTask]) -> list[GraphTask]:
     if len(known) < len(tasks):
         raise InvalidRequest(f"Two tasks have the id {_twice(tasks)!r}; give each its own.")
     for task in tasks:
+        if not task.prompt.strip():
+            raise InvalidRequest(f"The prompt of task {task.id!r} is empty; say what to do.")
         if strange := [id for id in task.needs if id not in known]:
             raise InvalidRequest(
                 f"Task {task.id!r} needs {names(strange)}, which is not a task of this graph. "
@@ -165,13 +167,17 @@ def names(ids: Iterable[str]) -> str:
 
 
 def states(
-    tasks: Sequence[GraphTask], attempts: Mapping[str, Sequence[Status]]
+    tasks: Sequence[GraphTask],
+    attempts: Mapping[str, Sequence[Status]],
+    unable: Collection[str] = (),
 ) -> dict[str, TaskState]:
-    """Returns how each task is. `tasks`: in order; `attempts`: by task, how each attempt is."""
+    """Returns how each task is. `tasks`: in order; `attempts`: by task, how each attempt is;
+    `unable`: those for which no agent can be spawned."""
     found: dict[str, TaskState] = {}
     for task in tasks:
         tries = attempts.get(task.id, ())
-        found[task.id] = _tried(task, tries) if tries else _untried(task, found)
+        state = _tried(task, tries) if tries else _untried(task, found)
+        found[task.id] = "failed" if state == "ready" and task.id in unable else state
     return found
 
 

@@ -48,18 +48,20 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class GraphProgress:
-    """`tasks`: in order. `blocked`: why no more of it can begin now; "": nothing hinders it."""
+    """`tasks`: in order. `blocked`: why no more of it can begin now; "": nothing hinders it.
+    `unable`: by task, why no agent can be spawned for it."""
 
     id: str
     tasks: Sequence[GraphTask]
     attempts: Mapping[str, Sequence[Attempt]]
     blocked: str = ""
+    unable: Mapping[str, str] = field(default_factory=dict)
     states: Mapping[str, TaskState] = field(init=False)
 
     def __post_init__(self) -> None:
         tries = {id: [one.status for one in some if not one.void]
                  for id, some in self.attempts.items()}  # fmt: skip
-        object.__setattr__(self, "states", states(self.tasks, tries))
+        object.__setattr__(self, "states", states(self.tasks, tries, self.unable))
 
     @property
     def settled(self) -> bool:
@@ -103,6 +105,10 @@ class GraphProgress:
 
         done = (id for id in tasks if self.states[id] == "completed")
         return [Piece(id, self.attempts[id][-1].text) for id in done]
+
+    def reason(self, task: str) -> str:
+        """Returns why a task failed."""
+        return self.unable.get(task) or self.attempts[task][-1].text
 
     def took(self, task: str) -> Spent:
         """Returns what all attempts at a task took, with the agents below them."""

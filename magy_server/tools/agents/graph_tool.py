@@ -237,6 +237,6 @@ def _reasons(how: GraphProgress) -> Iterator[str]:
     """Why tasks failed, a line each."""
     failed = [task.id for task in how.tasks if how.states[task.id] == "failed"]
     for id in failed[:REASONS]:
-        yield f"- {id}: {shortened(how.attempts[id][-1].text, REASON)}"
+        yield f"- {id}: {shortened(how.reason(id), REASON)}"
     if len(failed) > REASONS:
         yield f"({len(failed) - REASONS:,} more)"

@@ -36,6 +36,11 @@ async def changed_there(
     """Returns those of the names that the person has changed, or that are in the way of a file of
     the merge. What a process that was killed had made of the merge is put back. Raises Stays: they
     cannot be updated now."""
+    if not os.path.isdir(there.path):
+        raise Stays(
+            f"git has {there.branch} checked out in {there.path}, which is not there. If that is "
+            "gone for good, `git worktree prune` tells git so"
+        )
     own = await git.get("rev-parse", "--absolute-git-dir", at=there.path)
     if os.path.lexists(os.path.join(own, "index.lock")):
         raise Stays(f"another git is using {there.path}, or was killed ({own}/index.lock exists)")

@@ -86,8 +86,8 @@ async def _base(repository: Repository, wanted: str) -> str:
 
 
 async def _is_branch(repository: Repository, name: str) -> bool:
-    wanted = f"refs/heads/{name}^{{commit}}"
-    ran = await repository.git.look("rev-parse", "--verify", "-q", "--end-of-options", wanted)
+    """By that name and no other: `main~1` is a commit."""
+    ran = await repository.git.look("show-ref", "--verify", "-q", "--", f"refs/heads/{name}")
     return ran.code == 0
 
 
@@ -109,8 +109,13 @@ async def make(git: Writing, record: Record) -> None:
         )
     await _keep(git, record)
     await _clear(git, tree)
-    await _hide(git, record)
     tip = await git.tip(tree.branch)
+    try:
+        await _hide(git, record)
+    except ToolError:
+        if not tip:  # nothing of it is there that has to be known of
+            await asyncio.to_thread(records.strike, git.common, tree)
+        raise
     if not tip:
         base = await git.tip(tree.base)
         if not base:

@@ -98,7 +98,7 @@ def test_hard_work_of_a_swarm_is_fitted_together_and_easy_work_is_not() -> None:
 @given(
     st.lists(
         st.tuples(
-            st.text("ab `'then字combine", min_size=1, max_size=40),
+            st.text("ab `'then字combine", min_size=1, max_size=40).filter(str.strip),
             st.sampled_from(["general", "architect", "qa"]),
             st.lists(st.sampled_from(["x", "x/y", "z"]), max_size=2),
         ),
