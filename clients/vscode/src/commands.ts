@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { ServerGone } from "./connection";
+import { ServerGone } from "./wire/errors";
 
 /** Why something could not be done, as a sentence for the person. */
 export function sentence(error: unknown): string {

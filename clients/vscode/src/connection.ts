@@ -9,6 +9,7 @@ import type {
   LanguageClient,
   LanguageClientOptions,
 } from "vscode-languageclient/node";
+import { MagyError, ServerGone } from "./wire/errors";
 import {
   type Announcement,
   EDITOR_REQUESTS,
@@ -26,20 +27,6 @@ export const PROTOCOL = 1;
  * has not answered for long; dead: it ended without being asked to, or could not start.
  */
 export type ConnectionState = "stopped" | "missing" | "starting" | "running" | "silent" | "dead";
-
-/** An answer that says no. `reason` is the server's word for programs; see docs/protocol.md. */
-export class MagyError extends Error {
-  constructor(
-    message: string,
-    readonly code: number,
-    readonly reason: string | undefined,
-  ) {
-    super(message);
-  }
-}
-
-/** The server ended, or could not start, before it answered. The person is told of that apart. */
-export class ServerGone extends Error {}
 
 /** What the server says about itself. */
 export interface ServerAbout {

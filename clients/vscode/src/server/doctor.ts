@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import * as vscode from "vscode";
-import { type Connection, PROTOCOL, ServerGone } from "../connection";
+import { type Connection, PROTOCOL } from "../connection";
+import { ServerGone } from "../wire/errors";
 import type { DoctorCheck } from "../wire/generated";
 import type { ServerLauncher } from "./launcher";
 

@@ -52,6 +52,15 @@ async function bySetting(search: Search, machine: Machine): Promise<Finding> {
   return { missing: `The setting magy.path names ${named}, where no program is that can be run.` };
 }
 
+/** The program that a person means by a path: it, or `magy` in an environment or a checkout that is there. */
+export async function programAt(given: string, search: Search, machine: Machine): Promise<string | undefined> {
+  const inside = ["", "bin/magy", ".venv/bin/magy"];
+  for (const path of spelledOut(given, search, machine).flatMap((at) => inside.map((one) => join(at, one)))) {
+    if (await machine.runs(path)) return path;
+  }
+  return undefined;
+}
+
 /** A path of the setting; one for each folder where it says `${workspaceFolder}`. */
 function spelledOut(path: string, search: Search, machine: Machine): string[] {
   const at = path.replace(/^~(?=\/|$)/, machine.home).replaceAll("${userHome}", machine.home);

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import * as vscode from "vscode";
 import type { Launcher } from "../connection";
 import type { Announcement } from "../wire/generated";
-import { type Finding, find, type Found, type Machine } from "./find";
+import { type Finding, find, type Found, type Machine, programAt, type Search } from "./find";
 import type { Keys } from "./keys";
 import { interpreter } from "./python";
 import { atHome, serverSettings } from "./settings";
@@ -47,18 +47,24 @@ export class ServerLauncher implements Launcher {
           "Magy's server runs on Linux and macOS. On Windows, open the folder in WSL (WSL: Reopen Folder in WSL).",
       };
     }
+    return find(await this.search(), MACHINE);
+  }
+
+  /** The program that a person means by a path, if there is one. */
+  async programAt(given: string): Promise<string | undefined> {
+    return programAt(given, await this.search(), MACHINE);
+  }
+
+  private async search(): Promise<Search> {
     const folders = vscode.workspace.workspaceFolders ?? [];
     const trusted = vscode.workspace.isTrusted;
-    return find(
-      {
-        setting: configuration().get<string[]>("path", []),
-        folders: folders.map((folder) => folder.uri.fsPath),
-        trusted,
-        python: trusted ? await interpreter(folders[0]?.uri) : undefined,
-        own: this.own,
-      },
-      MACHINE,
-    );
+    return {
+      setting: configuration().get<string[]>("path", []),
+      folders: folders.map((folder) => folder.uri.fsPath),
+      trusted,
+      python: trusted ? await interpreter(folders[0]?.uri) : undefined,
+      own: this.own,
+    };
   }
 
   async launch(): Promise<ChildProcess | { missing: string }> {

@@ -1,11 +1,13 @@
 import * as vscode from "vscode";
 import { type Button, registerCommands, sentence, tell } from "../commands";
-import { type Connection, PROTOCOL, ServerGone } from "../connection";
+import { type Connection, PROTOCOL } from "../connection";
+import { ServerGone } from "../wire/errors";
 import { Doctor } from "./doctor";
 import { misfit } from "./find";
 import { install } from "./install";
 import type { Keys } from "./keys";
 import { configuration, type ServerLauncher } from "./launcher";
+import { locate } from "./locate";
 import { watchInterpreter } from "./python";
 import { AT_START } from "./settings";
 
@@ -13,11 +15,7 @@ const RESTART: Button = { title: "Restart Server", command: "magy.restartServer"
 const LOG: Button = { title: "Show Log", command: "magy.showLog" };
 const DOCTOR: Button = { title: "Run Doctor", command: "magy.runDoctor" };
 const INSTALL: Button = { title: "Install…", command: "magy.installServer" };
-const SETTING: Button = {
-  title: "Say Where It Is",
-  command: "workbench.action.openSettings",
-  arguments: ["magy.path"],
-};
+const LOCATE: Button = { title: "Say Where It Is…", command: "magy.locateServer" };
 
 /** Milliseconds in which VS Code has learnt what ticks the steps of a walkthrough that was opened. */
 const LEARNT = 1_000;
@@ -40,6 +38,7 @@ export function registerServer(
     "magy.installServer": async () => {
       if (await install(launcher.own, log)) await connection.restart();
     },
+    "magy.locateServer": () => locate(launcher),
     "magy.setApiKey": async () => {
       const done = await keys.ask();
       if (done) await anew(connection, done);
@@ -49,7 +48,7 @@ export function registerServer(
   context.subscriptions.push(
     connection.onDidChangeState((state) => {
       if (state === "dead") void tell("error", connection.problem, RESTART, LOG, DOCTOR);
-      if (state === "missing") void tell("warning", connection.problem, INSTALL, SETTING);
+      if (state === "missing") void tell("warning", connection.problem, INSTALL, LOCATE);
       if (state === "silent") void tellOfSilence(connection);
       if (state === "running") {
         const wrong = misfit(connection.about, { version, protocol: PROTOCOL });
@@ -57,7 +56,7 @@ export function registerServer(
       }
     }),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void quietly(log, connection.restart())),
-    tellOfSettings(connection),
+    followSettings(connection, log),
     tickWalkthrough(connection),
   );
   void quietly(log, followPython(context, connection, launcher));
@@ -102,20 +101,34 @@ function tickWalkthrough(connection: Connection): vscode.Disposable {
   );
 }
 
-/** Says once, until the next start, that settings were changed which count only then. */
-function tellOfSettings(connection: Connection): vscode.Disposable {
+/**
+ * Says once, until the next start, that settings were changed which count only then. One that says where the server is
+ * starts the server that was not found.
+ */
+function followSettings(connection: Connection, log: vscode.LogOutputChannel): vscode.Disposable {
   let told = false;
+  let before = startingWith();
   return vscode.Disposable.from(
     connection.onDidChangeState((state) => {
-      if (state === "starting") told = false;
+      if (state !== "starting") return;
+      told = false;
+      before = startingWith();
     }),
     vscode.workspace.onDidChangeConfiguration((event) => {
-      const counts = AT_START.some((name) => event.affectsConfiguration(`magy.${name}`));
-      if (!counts || told || connection.state === "stopped") return;
+      if (connection.state === "missing" && event.affectsConfiguration("magy.path")) {
+        return void quietly(log, connection.start());
+      }
+      // Trust in the folder is such a change, too, whatever it sets.
+      if (startingWith() === before || told || connection.state === "stopped") return;
       told = true;
       void tell("info", "The changed settings count when Magy's server starts again.", RESTART);
     }),
   );
+}
+
+/** What counts when the server starts. */
+function startingWith(): string {
+  return JSON.stringify(AT_START.map((name) => configuration().get(name)));
 }
 
 /** Starts the server, unless the person has said that it waits for a command. */

@@ -21,7 +21,11 @@ function entries({ connection, sessions, questions }: Magy): Entry[] {
     { label: "$(key) Set API Key…", command: "magy.setApiKey" },
   ];
   if (connection.state === "missing") {
-    return [{ label: "$(cloud-download) Install Server…", command: "magy.installServer" }, ...server];
+    const ways = [
+      { label: "$(cloud-download) Install Server…", command: "magy.installServer" },
+      { label: "$(folder) Say Where the Server Is…", command: "magy.locateServer" },
+    ];
+    return [...ways, ...server];
   }
   if (["dead", "silent"].includes(connection.state)) return server;
   const asks = questions.open.length

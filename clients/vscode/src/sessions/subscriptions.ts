@@ -1,5 +1,6 @@
 import type { Connection } from "../connection";
 import type { SessionListener } from "../magy";
+import { MagyError } from "../wire/errors";
 import type { AnyUpdate, SubscribeResult, Update } from "../wire/generated";
 
 /** A listener, and the last entry that it has had; undefined: it has had no page yet. */
@@ -48,11 +49,11 @@ export class Subscriptions {
     try {
       page = await this.wire.request(method, { sessionId, from });
     } catch (error) {
-      // When the server has gone, its next one is asked again.
-      if (this.wire.state === "running") {
+      // When the server has gone, its next one is asked again; that one may run already.
+      if (error instanceof MagyError) {
         const left = this.sessions.get(sessionId);
         for (const one of listeners) {
-          if (left?.delete(one)) one.listener.failed(error as Error);
+          if (left?.delete(one)) one.listener.failed(error);
         }
         if (!left?.size) this.sessions.delete(sessionId);
       }

@@ -101,7 +101,7 @@ export type ToPage =
 
 /** A command of the extension that the page has a button for. */
 export type Offered =
-  | "installServer" | "restartServer" | "runDoctor" | "selectModel" | "setApiKey" | "setPath"
+  | "installServer" | "restartServer" | "runDoctor" | "selectModel" | "setApiKey" | "locateServer"
   | "reviewAll" | "nextChange" | "acceptAll" | "rejectAll";
 
 export type FromPage =

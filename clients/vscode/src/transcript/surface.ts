@@ -19,17 +19,17 @@ import { sendPrompt } from "./send";
 
 /** Milliseconds that updates are gathered before the page gets them. */
 const GATHER = 16;
-const OFFERED: Readonly<Record<Offered, readonly [string, ...unknown[]]>> = {
-  installServer: ["magy.installServer"],
-  restartServer: ["magy.restartServer"],
-  runDoctor: ["magy.runDoctor"],
-  acceptAll: ["magy.review.acceptAll"],
-  nextChange: ["magy.review.nextChange"],
-  rejectAll: ["magy.review.rejectAll"],
-  reviewAll: ["magy.review.openAll"],
-  selectModel: ["magy.selectModel"],
-  setApiKey: ["magy.setApiKey"],
-  setPath: ["workbench.action.openSettings", "magy.path"],
+const OFFERED: Readonly<Record<Offered, string>> = {
+  installServer: "magy.installServer",
+  locateServer: "magy.locateServer",
+  restartServer: "magy.restartServer",
+  runDoctor: "magy.runDoctor",
+  acceptAll: "magy.review.acceptAll",
+  nextChange: "magy.review.nextChange",
+  rejectAll: "magy.review.rejectAll",
+  reviewAll: "magy.review.openAll",
+  selectModel: "magy.selectModel",
+  setApiKey: "magy.setApiKey",
 };
 /** Entries of an older page. */
 const OLDER = 200;
@@ -268,7 +268,7 @@ export class Surface implements vscode.Disposable {
       case "show":
         return this.holder.show(message.sessionId);
       case "run":
-        await vscode.commands.executeCommand(...OFFERED[message.command]);
+        await vscode.commands.executeCommand(OFFERED[message.command]);
         return;
       case "lookAgain":
         return this.learnOptions();

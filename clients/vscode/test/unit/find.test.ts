@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { find, type Machine, misfit, type Search } from "../../src/server/find";
+import { find, type Machine, misfit, programAt, type Search } from "../../src/server/find";
 
 function machine(files: string[], env: Machine["env"] = { PATH: "/usr/bin:bin:/opt/bin" }): Machine {
   return { home: "/home/me", env, runs: (path) => Promise.resolve(files.includes(path)) };
@@ -76,4 +76,14 @@ test("a server of another protocol is said, with what to do", () => {
   assert.match(misfit({ version: "0.0.9", protocol: 1 }, client), /0\.0\.9.*update the server/);
   assert.match(misfit({ version: "9.0.0", protocol: 3 }, client), /update the extension/);
   assert.match(misfit(undefined, client), /unknown version.*update the server/);
+});
+
+test("a person names the program, a checkout or an environment", async () => {
+  const there = machine(["/home/me/src/magy/.venv/bin/magy", "/envs/three/bin/magy", "/opt/bin/magy-dev"]);
+  const at = (given: string) => programAt(given, SEARCH, there);
+  assert.equal(await at("~/src/magy"), "/home/me/src/magy/.venv/bin/magy");
+  assert.equal(await at("~/src/magy/.venv/bin/magy"), "/home/me/src/magy/.venv/bin/magy");
+  assert.equal(await at("/envs/three/"), "/envs/three/bin/magy");
+  assert.equal(await at("magy-dev"), "/opt/bin/magy-dev");
+  assert.equal(await at("~/src"), undefined);
 });

@@ -3,12 +3,15 @@ import { test } from "node:test";
 import type { ConnectionState } from "../../src/connection";
 import type { SessionListener } from "../../src/magy";
 import { Subscriptions, type Wire } from "../../src/sessions/subscriptions";
+import { MagyError, ServerGone } from "../../src/wire/errors";
 import type { AnyUpdate, SubscribeResult, Update } from "../../src/wire/generated";
 
 /** A server of one session with a log, as a `Wire`. */
 class Log implements Pick<Wire, "state"> {
   state: ConnectionState = "running";
   readonly asked: string[] = [];
+  /** What the next request comes to. */
+  fails: Error | undefined;
   private states: ((state: ConnectionState) => void)[] = [];
   private updates: ((params: { sessionId: string; update: AnyUpdate }) => void) | undefined;
   constructor(public head: number) {}
@@ -18,7 +21,9 @@ class Log implements Pick<Wire, "state"> {
       state: this.state,
       request: (method: string, params: { from?: { seq?: number; tail?: number } }) => {
         this.asked.push(`${method} ${JSON.stringify(params.from ?? null)}`);
-        return Promise.resolve(this.page(params.from?.seq ?? 0));
+        const { fails } = this;
+        this.fails = undefined;
+        return fails ? Promise.reject(fails) : Promise.resolve(this.page(params.from?.seq ?? 0));
       },
       on: (_name: string, handler: never) => {
         this.updates = handler;
@@ -159,4 +164,21 @@ test("who has left hears nothing more, and the server is told with the last one"
   assert.equal(two.had.at(-1), "update 2");
   second.dispose();
   assert.equal(log.asked.at(-1), "magy/session/unsubscribe null");
+});
+
+test("a session is lost by an answer only, not by a server that goes while it is asked", async () => {
+  const log = new Log(2);
+  const subscriptions = new Subscriptions(log.wire(), () => true);
+  const [one, two] = [recorder(), recorder()];
+  log.fails = new ServerGone("stopped before it answered");
+  subscriptions.add("one", one); // the next server runs already when this fails
+  await settled();
+  assert.deepEqual(one.had, []);
+  log.restart();
+  await settled();
+  assert.deepEqual(one.had, ["page 1,2"]);
+  log.fails = new MagyError("There is no such session.", -32602, "unknown_session");
+  subscriptions.add("two", two);
+  await settled();
+  assert.deepEqual(two.had, ["failed There is no such session."]);
 });

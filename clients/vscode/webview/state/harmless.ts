@@ -23,3 +23,13 @@ function shown(found: string): string {
 export function oneLine(text: string): string {
   return harmless(text).split(/\s+/).filter(Boolean).join(" ");
 }
+
+/** Blank lines in a row, and white space in a line, that are shown as such. */
+const BLANK = /\n(?:[^\S\n]*\n){4,}/g;
+const WIDE = /[^\S\n]{40,}/g;
+
+/** The text, where much white space is only counted: what stands behind it is not led out of sight. */
+export function unpadded(text: string): string {
+  const shorter = text.replace(WIDE, (found) => ` ⟨${found.length} spaces⟩ `);
+  return shorter.replace(BLANK, (found) => `\n⟨${found.split("\n").length - 2} empty lines⟩\n`);
+}

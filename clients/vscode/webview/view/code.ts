@@ -39,7 +39,7 @@ export function codeBlock(shown: Shown, text: string, info: string, open: boolea
 }
 
 /** A part of what a tool call shows. */
-export function partOf(shown: Shown, part: Part, title: string): Node {
+export function partOf(shown: Shown, part: Part, title: string): HTMLElement {
   if (part.type === "diff") return diff(shown, part.patch.text, part.changes.map((one) => one.path));
   return output(shown, part.content.text, title);
 }

@@ -29,6 +29,8 @@ export class TurnList {
   private readonly owner = new Map<Block, Turn>();
   private readonly watch: IntersectionObserver;
   private following = true;
+  /** Where the reader was seen last, and how long the page was then. */
+  private seen = { top: 0, length: 0 };
 
   /** Called when the reader comes to or leaves the end, and when the top is seen. */
   onFollow: (following: boolean) => void = () => undefined;
@@ -83,7 +85,7 @@ export class TurnList {
 
   toEnd(): void {
     this.following = true;
-    this.scroller.scrollTop = this.scroller.scrollHeight;
+    this.stay();
     this.onFollow(true);
   }
 
@@ -253,6 +255,10 @@ export class TurnList {
   private scrolled(): void {
     const { scrollTop, clientHeight, scrollHeight } = this.scroller;
     const following = scrollTop + clientHeight >= scrollHeight - NEAR;
+    const left = scrollTop < this.seen.top && scrollHeight >= this.seen.length;
+    this.seen = { top: scrollTop, length: scrollHeight };
+    // One leaves the end upwards. Else the end moved away: more came, or what is below the page took room of it.
+    if (this.following && !following && !left) return this.stay();
     if (following !== this.following) {
       this.following = following;
       this.onFollow(following);
@@ -262,7 +268,9 @@ export class TurnList {
 
   /** Keeps the end in view for those who read along. It lays the page out: once a frame is enough. */
   stay(): void {
-    if (this.following) this.scroller.scrollTop = this.scroller.scrollHeight;
+    if (!this.following) return;
+    this.scroller.scrollTop = this.scroller.scrollHeight;
+    this.seen = { top: this.scroller.scrollTop, length: this.scroller.scrollHeight };
   }
 
   /** A turn in view, to keep where it is while others come in front. */

@@ -16,6 +16,9 @@ import { h } from "./dom";
 const LONGEST = 100_000;
 const LINES = 5_000;
 const END = 2_000;
+/** Lists and quotations inside each other, in levels of tokens, that are drawn as such: what is further inside has no
+ * room for its words, and the parser leaves out what is very far inside. */
+const DEEPEST = 24;
 
 export interface MarkdownHost {
   /** Draws a block of code. `open`: it still grows. */
@@ -94,7 +97,10 @@ export class Markdown {
       const last = at === groups.length - 1;
       const source = `${group.tokens[0]?.type}${this.text.slice(group.start, group.end)}${last && !this.whole ? "…" : ""}`;
       if (before?.source === source) return void blocks.push({ ...before, start: group.start });
-      const node = this.draw(group.tokens, last && !this.whole, before?.node);
+      const deep = group.tokens.some((token) => token.level > DEEPEST);
+      const node = deep
+        ? h("p", { class: "as-written" }, this.text.slice(group.start, group.end).trimEnd())
+        : this.draw(group.tokens, last && !this.whole, before?.node);
       if (before && before.node !== node) before.node.replaceWith(node);
       else if (!before) this.element.insertBefore(node, this.rest?.element ?? null);
       blocks.push({ start: group.start, node, source });

@@ -1,11 +1,13 @@
 /**
- * A question as a card. What stands there is what would run, unchanged. The first choice refuses;
+ * A question as a card. What stands there is what would run; much white space in it is counted, and
+ * a part that is longer than its box says so, lest an end be overlooked. The first choice refuses;
  * Enter and Escape never allow, and for a moment after it appeared nothing does.
  */
 
-import type { Block, Question } from "../state/blocks";
+import type { Block, Part, Question } from "../state/blocks";
 import { asker, choices, covers } from "../state/questions";
 import type { Choice } from "../state/questions";
+import { unpadded } from "../state/harmless";
 import { answer, extent } from "../state/text";
 import { partOf } from "./code";
 import { fill, h, icon, newId } from "./dom";
@@ -71,12 +73,30 @@ function drawOpen(shown: Shown, block: Block, question: Question, element: HTMLE
   fill(
     element,
     h("div", { class: "question-head", id: label }, icon("question", "asks"), h("span", {}, by ? `${by} asks` : "The agent asks")),
-    h("pre", { class: "question-title", tabindex: 0, role: "group", "aria-label": "What would run" }, question.title),
-    ...(question.content ?? []).map((part) => partOf(shown, part, question.title)),
+    readToEnd(h("pre", { class: "question-title", tabindex: 0, role: "group", "aria-label": "What would run" }, unpadded(question.title))),
+    ...(question.content ?? []).map((part) => readToEnd(partOf(shown, plain(part), question.title))),
     h("div", { class: "rule" }, icon("law"), " asked because: ", ...withCode(question.rule)),
     allows(shown, block, question),
     h("div", { class: "answers" }, why, ...choices(question).map((choice) => choiceButton(shown, choice, give))),
   );
+}
+
+function plain(part: Part): Part {
+  if (part.type === "diff") return part;
+  return { ...part, content: { ...part.content, text: unpadded(part.content.text) } };
+}
+
+/** The box, and below it, until its end was in sight, that there is more. */
+function readToEnd(part: HTMLElement): HTMLElement {
+  const box = part.matches("pre, .diff") ? part : part.querySelector<HTMLElement>("pre, .diff");
+  if (!box) return part;
+  const more = h("div", { class: "unread", hidden: true }, "↓ It goes on: scroll to read all of it");
+  const look = () => {
+    more.hidden = box.scrollTop + box.clientHeight >= box.scrollHeight - 2;
+  };
+  box.addEventListener("scroll", look, { passive: true });
+  new ResizeObserver(look).observe(box);
+  return h("div", {}, part, more);
 }
 
 function choiceButton(shown: Shown, choice: Choice, give: (choice: Choice) => void): HTMLElement {

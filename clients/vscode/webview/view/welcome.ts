@@ -21,7 +21,7 @@ export function welcome(shown: Shown, connection: Connection): Child[] {
       return [
         heading("Magy's server is not here yet"),
         h("p", {}, connection.message || "Agents run in a program of their own, beside VS Code."),
-        actions(remedy("Install Server…", "installServer", ""), remedy("Say Where It Is", "setPath")),
+        actions(remedy("Install Server…", "installServer", ""), remedy("Say Where It Is…", "locateServer")),
       ];
     case "ended":
       return [
