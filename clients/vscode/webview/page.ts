@@ -52,6 +52,8 @@ export class Page {
   /** What the person left, as the extension knows it. Undefined until it has said that: what a page that is only just
    * there would tell of itself would take the place of what was written before. */
   private left: string | undefined;
+  /** The prompt of an undone turn that was put into the input; `undone`: the transcript has shown it so. */
+  private offered: { turnId: string; words: string; undone: boolean } | undefined;
   private about = { parent: "", folder: "" };
   private connection: Connection = { state: "starting", message: "" };
   private askedOlder = false;
@@ -215,6 +217,7 @@ export class Page {
   }
 
   private connected(message: Connection): void {
+    if (this.connection.state === "missing" && message.state !== "missing") this.input.tell("");
     this.connection = message;
     if (message.state === "dead" || message.state === "stopped") {
       this.flush();
@@ -238,8 +241,21 @@ export class Page {
     if (prompt === "" || this.input.value.trim() !== "") return;
     // The server also names what went along.
     const block = this.t.get(turnId);
-    this.input.value = block ? promptWords(block) : prompt;
+    const words = block ? promptWords(block) : prompt;
+    this.offered = { turnId, words, undone: false };
+    this.input.value = words;
     this.input.focus();
+  }
+
+  /** Takes an offered prompt back when its turn counts again, unless it was written on. */
+  private takeOfferBack(): void {
+    const { offered } = this;
+    if (!offered) return;
+    if (this.t.get(offered.turnId)?.data.undone !== undefined) offered.undone = true;
+    else if (offered.undone) {
+      this.offered = undefined;
+      if (this.input.value === offered.words) this.input.value = "";
+    }
   }
 
   private codeDone(message: Extract<ToPage, { type: "codeDone" }>): void {
@@ -281,6 +297,7 @@ export class Page {
     if (this.list.follows && this.t.blocks.length > TURNS) this.forgetOld();
     const { blocks, order, frame } = this.t.take();
     this.list.patch(this.t.blocks, blocks, order);
+    this.takeOfferBack();
     if (frame || order) {
       this.list.sums(this.t.turns, this.t.turn);
       drawHeader(this.shown, this.header, this.about, this.connection);

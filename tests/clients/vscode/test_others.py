@@ -281,7 +281,7 @@ def row(one: Window, title: str) -> str:
 
 def restricted(scene: Scene) -> None:
     """In a folder that is not trusted nothing of it is run, and what it sets does not count. It has
-    sessions of its own."""
+    sessions of its own. A server that is not found starts as soon as one says where it is."""
     server, folder = scene.server, scene.shop.parent / "theirs"
     program = folder / ".venv" / "bin" / "magy"
     program.parent.mkdir(parents=True)
@@ -293,16 +293,26 @@ def restricted(scene: Scene) -> None:
         security__workspace__trust__enabled=True,
         security__workspace__trust__startupPrompt="never",
     )
+    machine = server.home / "vscode" / "Machine" / "settings.json"
+    machine.parent.mkdir(parents=True, exist_ok=True)
+    machine.write_text(json.dumps({"magy.path": ["/nowhere/magy"]}))
     with window(scene.browser, server, folder) as one:
         one.page.get_by_text("Restricted Mode").first.wait_for()
         talk = Transcript(one)
         talk.show()
+        talk.frame.get_by_role("button", name="Say Where It Is…").click()
+        one.page.get_by_text("Where Magy's Server Is").wait_for()
+        one.page.locator(".quick-input-widget:visible input").fill(str(folder))
+        one.page.get_by_text("no magy is in it").wait_for()  # only of what may be run is it one
+        one.answer(str(server.home / ".local" / "bin" / "magy"))
+        one.until(lambda: server.servers(folder), "the server")
         talk.ask("shout")
         talk.said("It shouts.")
         assert not (folder / "ran").exists()
         one.command("Magy: Focus on Sessions View")
         one.until(lambda: "shout" in one.pane("Sessions"), "its session")
         assert "clear away" not in one.pane("Sessions")
+    machine.unlink()
     scene.window.command("Magy: Focus on Sessions View")
     scene.window.until(lambda: "clear away" in scene.window.pane("Sessions"), "theirs")
 

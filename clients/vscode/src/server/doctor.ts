@@ -6,7 +6,7 @@ import type { DoctorCheck } from "../wire/generated";
 import type { ServerLauncher } from "./launcher";
 
 const SCHEME = "magy-doctor";
-const MARKS: Record<DoctorCheck["status"], string> = { ok: "✓", info: "·", warn: "⚠", fail: "✗" };
+const MARKS: Record<DoctorCheck["status"], string> = { ok: "✓ ", info: "", warn: "⚠ ", fail: "✗ " };
 
 /** Shows what the doctor finds, to be read and copied. */
 export class Doctor implements vscode.TextDocumentContentProvider {
@@ -82,7 +82,7 @@ export class Doctor implements vscode.TextDocumentContentProvider {
 }
 
 function told({ status, name, summary, fix }: DoctorCheck): string {
-  return `- ${MARKS[status]} **${name}**: ${summary}\n  ${fix}`;
+  return `- ${MARKS[status]}**${name}**: ${summary}\n  ${fix}`;
 }
 
 /** What `magy doctor` says where the server cannot be asked. */

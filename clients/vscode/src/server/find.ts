@@ -56,7 +56,7 @@ async function bySetting(search: Search, machine: Machine): Promise<Finding> {
 export async function programAt(given: string, search: Search, machine: Machine): Promise<string | undefined> {
   const inside = ["", "bin/magy", ".venv/bin/magy"];
   for (const path of spelledOut(given, search, machine).flatMap((at) => inside.map((one) => join(at, one)))) {
-    if (await machine.runs(path)) return path;
+    if (allowed(path, search) && (await machine.runs(path))) return path;
   }
   return undefined;
 }

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { configuration, type ServerLauncher } from "./launcher";
 
-const NOT_THERE = "No program that can be run is there, and no magy is in it";
+const NOT_THERE = "No program that may be run is there, and no magy is in it";
 
 /** Has the person say where the server is, and keeps that as the setting `magy.path`. */
 export async function locate(launcher: ServerLauncher): Promise<void> {
@@ -14,6 +14,10 @@ export async function locate(launcher: ServerLauncher): Promise<void> {
     validateInput: async (text) => (text.trim() === "" || (await launcher.programAt(text.trim())) ? undefined : NOT_THERE),
   });
   const path = given?.trim() && (await launcher.programAt(given.trim()));
+  if (!path) return;
+  // A trusted folder that has the setting has the last word.
+  const ofFolder = vscode.workspace.isTrusted && configuration().inspect("path")?.workspaceValue !== undefined;
+  const { Global, Workspace } = vscode.ConfigurationTarget;
   // Whoever watches the setting starts what it names.
-  if (path) await configuration().update("path", [path], vscode.ConfigurationTarget.Global);
+  await configuration().update("path", [path], ofFolder ? Workspace : Global);
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
+import { tell } from "../commands";
 import type { Magy } from "../magy";
 import type { FeelingShown, MagiLogParams, MagiRuling } from "../wire/generated";
 import { folderOfCurrent } from "./choose";
@@ -80,7 +81,7 @@ export async function showEmotionalLog(magy: Magy): Promise<void> {
   let change: Omit<MagiLogParams, "cwd"> = {};
   for (;;) {
     const log = await magy.connection.request("magy/magi/log", { cwd: folderOfCurrent(magy), ...change });
-    if (!log.entries.length) throw new Error("CASPER remembers nothing here.");
+    if (!log.entries.length) return tell("info", "CASPER remembers nothing here.");
     const detail = log.reviewDue ? "Many strong feelings within a week: none is used until then." : "";
     const items = [{ label: `$(check) ${READ}`, detail, entry: undefined }, ...log.entries.map(felt)];
     const placeHolder = "Choose an entry to take it out";

@@ -78,7 +78,7 @@ export class PromptContext implements vscode.Disposable {
 
   private async ask(): Promise<void> {
     const editor = this.editors.editor;
-    const automatic = vscode.workspace.getConfiguration("magy").get("autoContext", true);
+    const automatic = vscode.workspace.getConfiguration("magy").get("autoContext", true) && !strange(editor);
     this.asked += 1;
     const mine = this.asked;
     let items: ContextItem[] = [];
@@ -93,6 +93,12 @@ export class PromptContext implements vscode.Disposable {
     this.items = automatic ? items : items.map((item) => ({ ...item, default: false }));
     this.say();
   }
+}
+
+/** Whether only a link or a search may have led there: to a file of no folder of the window, with nothing selected. */
+function strange(editor: vscode.TextEditor | undefined): boolean {
+  if (editor?.document.uri.scheme !== "file" || !editor.selection.isEmpty) return false;
+  return vscode.workspace.workspaceFolders !== undefined && !vscode.workspace.getWorkspaceFolder(editor.document.uri);
 }
 
 function idOf(item: ContextItem, at: number): string {

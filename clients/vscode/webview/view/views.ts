@@ -136,10 +136,14 @@ function along(shown: Shown, content: readonly Content[]): Child {
   return h("div", { class: "along" }, ...content.map((one) => attachment(shown, one)));
 }
 
+/** What the editor reported went along; it is at no place of its own. */
+const PROBLEMS = "magy:diagnostics";
+
 function attachment(shown: Shown, one: Content): HTMLElement {
   const uri = one.uri ?? one.resource?.uri ?? "";
   const picture = shown.pictures.get(uri.replace(/^magy-blob:/, ""));
   if (picture) return h("img", { src: picture, alt: one.name ?? "Picture", class: "thumbnail" });
+  if (uri === PROBLEMS) return h("span", { class: "chip", title: harmless(one.resource?.text ?? "") }, icon("warning"), " problems");
   const name = harmless(contentText(one).replace(/^\[|\]$/g, ""));
   if (one.type === "image" || isPicture(one) || uri.startsWith("magy-blob:")) {
     return h("span", { class: "chip" }, icon("file-media"), ` ${name}`);
