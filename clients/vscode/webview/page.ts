@@ -242,7 +242,7 @@ export class Page {
     // The server also names what went along.
     const block = this.t.get(turnId);
     const words = block ? promptWords(block) : prompt;
-    this.offered = { turnId, words, undone: false };
+    this.offered = { turnId, words, undone: block?.data.undone !== undefined };
     this.input.value = words;
     this.input.focus();
   }

@@ -800,15 +800,21 @@ def test_going_back_to_before_a_message_shows_first_what_it_does(page: Transcrip
     page.until(lambda: page.at("textarea").input_value() == "Prompt 0", "the words")
 
 
-@pytest.mark.parametrize("written", ["", " Or better not."])
-def test_what_was_undone_and_done_again_is_not_sent_twice(page: Transcript, written: str) -> None:
+@pytest.mark.parametrize(("written", "early"), [("", True), ("", False), (" Or not.", False)])
+def test_what_was_undone_and_done_again_is_not_sent_twice(
+    page: Transcript, written: str, early: bool
+) -> None:
     """Its words leave the input, unless the person went on with them."""
     log = Log()
     page.tell(updates(*turns(log, 1)))
     went = {"turnId": "p0", "files": True, "conversation": True, "changes": [], "conflicts": []}
     back = log.entry("_magy_restored", restoreId="r1", undoes=None, **went)
-    page.tell({"type": "offer", "text": "Prompt 0", "turnId": "p0"}, updates(back))
+    offer = {"type": "offer", "text": "Prompt 0", "turnId": "p0"}
+    page.tell(*([offer, updates(back)] if early else [updates(back)]))
     page.at(".block.user.undone").wait_for()
+    if not early:
+        page.settled()
+        page.tell(offer)
     page.at("textarea").press_sequentially(written)
     page.tell(updates(log.entry("_magy_restored", restoreId="r2", undoes="r1", **went)))
     page.at(".block.user:not(.undone)").wait_for()

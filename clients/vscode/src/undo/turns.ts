@@ -48,10 +48,12 @@ export function changes(file: RestoredFile): boolean {
   return file.conflict === "" && file.action !== "nothing";
 }
 
+const HOW = "Nothing of this has happened yet: Apply Preview (✓ above) does it.";
+
 /** The preview as a diff with its summary above. Each line of the summary begins with `# `. */
 export function previewText(wanted: Wanted, preview: CheckpointPreview, nameOf: (path: string) => string): string {
   const changed = preview.files.filter(changes);
-  const lines = ["", ...filesOf(wanted, preview, changed, nameOf), conversationOf(wanted, preview), ""];
+  const lines = ["", ...filesOf(wanted, preview, changed, nameOf), conversationOf(wanted, preview), HOW, ""];
   const diffs = changed.map((file) => file.diff).filter((diff) => diff !== "");
   return [...lines.map((line) => `# ${line}`.trimEnd()), ...diffs].join("\n");
 }

@@ -62,6 +62,7 @@ test("a preview names what changes, what is left alone and why, and then has the
       "# new.py is removed (+0 −2).",
       "# b.py is left alone: You changed the same lines.",
       "# The conversation goes back to before this prompt.",
+      "# Nothing of this has happened yet: Apply Preview (✓ above) does it.",
       "#",
       "--- a/a.py",
       "+++ b/a.py",
