@@ -1,7 +1,7 @@
 """How many of the cases that are alike a run tests. All of them with `THOROUGH=1`.
 
-Where a process is killed at each of many places, for example, a run kills at every third of them.
-Which third depends on the commit, so that the next ones kill at the others, and that a test which
+Where a process is killed at each of many places, for example, a run kills at every sixth of them.
+Which sixth depends on the commit, so that the next ones kill at the others, and that a test which
 failed is there again when it is repeated. Laws are held against a quarter of their examples.
 """
 
@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 THOROUGH = os.environ.get("THOROUGH", "").lower() not in ("", "0", "false")
 SHARES = 3
+SELDOM = 6
 FEWEST = 10
 
 
@@ -39,6 +40,11 @@ def rotating(cases: Sequence[T], further: int = 0, shares: int = SHARES) -> Sequ
     return cases if THOROUGH else cases[(TURN + further) % shares :: shares]
 
 
+def seldom(cases: Sequence[T], further: int = 0) -> Sequence[T]:
+    """Every sixth of them and one at least, or all: where very many show the same."""
+    return rotating(cases, further, SELDOM) or [cases[(TURN + further) % len(cases)]]
+
+
 def one_of(cases: Sequence[T], further: int = 0) -> Sequence[T]:
     """One of the cases, another one after the next commit, or all: for few that are dear and show
     the same."""
@@ -55,5 +61,6 @@ def said() -> str:
     if THOROUGH:
         return "thorough: all places of a kill, all examples"
     return (
-        f"places of a kill: share {SHARE + 1} of {SHARES}; THOROUGH=1 tests all, with more examples"
+        f"cases that take turns: share {SHARE + 1} of {SHARES}; places of a kill: "
+        f"{TURN % SELDOM + 1} of {SELDOM}; THOROUGH=1 tests all, with more examples"
     )

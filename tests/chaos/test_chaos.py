@@ -17,7 +17,7 @@ import pytest
 
 from tests.chaos.cast import ALL, GRAPH
 from tests.chaos.trial import LATER, LENGTH, LENGTHS, Kill, killed
-from tests.thorough import rotating
+from tests.thorough import seldom
 
 TRIALS, PLANNED = 12, 72
 
@@ -83,7 +83,7 @@ def test_the_kills_are_of_all_kinds_and_places() -> None:
 @pytest.mark.needs("flock")
 @pytest.mark.timeout(300)
 @pytest.mark.req("G020", "G027", "A170")
-@pytest.mark.parametrize("number", rotating(range(TRIALS)))
+@pytest.mark.parametrize("number", seldom(range(TRIALS)))
 async def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path, number: int) -> None:
     play = GRAPH if _graph(number) else ALL
     place = tmp_path / "trial"

@@ -22,7 +22,7 @@ from tests.chaos.verdict import verdict
 from tests.loopback import Part, hang, text
 from tests.lsp.client import Client
 from tests.patience import PATIENCE
-from tests.thorough import rotating
+from tests.thorough import seldom
 
 APPENDS = 34
 """Of `TWO` undisturbed, or a few less: two agents at once now share an append and now do not."""
@@ -36,7 +36,7 @@ def staged(directory: Path, play: Play) -> Stage:
     return stage
 
 
-@pytest.mark.parametrize("between", rotating(range(0, APPENDS, 2)))
+@pytest.mark.parametrize("between", seldom(range(0, APPENDS, 2)))
 async def test_killed_between_appends_and_again_while_it_recovers(
     tmp_path: Path, between: int
 ) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from tests.e2e.harness import SESSION, Person, person
 from tests.patience import PATIENCE
-from tests.thorough import rotating
+from tests.thorough import seldom
 
 APPENDS = 15
 """Of an undisturbed turn; `test_an_undisturbed_turn` holds it to that."""
@@ -147,7 +147,7 @@ def test_an_undisturbed_turn(root: Path, tmp_path: Path, model: Model) -> None:
 
 
 @pytest.mark.req("G020")
-@pytest.mark.parametrize("die", rotating(PLACES))
+@pytest.mark.parametrize("die", seldom(PLACES))
 def test_killed_and_resumed(root: Path, tmp_path: Path, model: Model, die: str) -> None:
     asyncio.run(killed_and_resumed(root, tmp_path / "state", model, die))
 

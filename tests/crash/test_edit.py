@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e.harness import Person, person
 from tests.patience import PATIENCE
-from tests.thorough import rotating
+from tests.thorough import seldom
 
 POINTS = 10
 """Two for each of two appends and three files; `test_an_undisturbed_edit` holds it to that."""
@@ -73,7 +73,7 @@ async def test_an_undisturbed_edit(root: Path, state: Path) -> None:
         assert files(root) == EDITED
 
 
-@pytest.mark.parametrize("point", rotating(range(1, POINTS + 1)))
+@pytest.mark.parametrize("point", seldom(range(1, POINTS + 1)))
 async def test_killed_in_the_middle(root: Path, state: Path, point: int) -> None:
     async with dying(root, state, str(point)) as one:
         with suppress(ConnectionError, AssertionError, BrokenPipeError):

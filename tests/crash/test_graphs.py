@@ -15,7 +15,7 @@ from tests.e2e.harness import SESSION, Person, person
 from tests.e2e.test_child_tools import bypass, script
 from tests.e2e.test_graphs import graph, task, tasks_of
 from tests.patience import PATIENCE
-from tests.thorough import rotating
+from tests.thorough import seldom
 
 DYING = (sys.executable, "-m", "tests.crash.dying", "lsp")
 TOP = Path(__file__).parents[2]
@@ -49,7 +49,7 @@ def dying(root: Path, state: Path, where: str) -> Any:
     return person(root, state, TOLD, env=env, command=DYING)
 
 
-@pytest.mark.parametrize("point", rotating(range(FIRST, LAST, 2)))
+@pytest.mark.parametrize("point", seldom(range(FIRST, LAST, 2)))
 @pytest.mark.req("C026")
 async def test_killed_between_appends(root: Path, state: Path, point: int) -> None:
     """Right after an append, or right before the next one, by turns."""

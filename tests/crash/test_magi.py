@@ -14,7 +14,7 @@ from tests.e2e.harness import SESSION, person
 from tests.e2e.test_child_tools import bypass, script
 from tests.e2e.test_magi import ALL, asked, panel, put
 from tests.patience import PATIENCE
-from tests.thorough import rotating
+from tests.thorough import seldom
 
 FIRST, LAST = 4, 44
 """Appends from where the call is known until the ruling is in the log; a few more or less, as votes
@@ -40,7 +40,7 @@ def dying(root: Path, state: Path, where: str) -> Any:
     return person(root, state, TOLD, env=env, command=DYING)
 
 
-@pytest.mark.parametrize("point", rotating(range(FIRST, LAST)))
+@pytest.mark.parametrize("point", seldom(range(FIRST, LAST)))
 @pytest.mark.req("D014", "D024")
 async def test_killed_between_appends(root: Path, state: Path, point: int) -> None:
     """Right after an append, or right before the next one, by turns."""
@@ -86,7 +86,7 @@ REVIEWS = 24
 """Appends from the prompt until the ruling is in the log, about."""
 
 
-@pytest.mark.parametrize("point", rotating(range(1, REVIEWS)))
+@pytest.mark.parametrize("point", seldom(range(1, REVIEWS)))
 @pytest.mark.req("D078")
 async def test_killed_in_the_last_review_there_is_no_fourth(
     root: Path, state: Path, point: int

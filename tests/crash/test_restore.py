@@ -17,7 +17,7 @@ import pytest
 
 from tests.e2e.harness import SESSION, Person, person
 from tests.patience import PATIENCE
-from tests.thorough import rotating
+from tests.thorough import seldom
 
 POINTS = 10
 """Two for each of two appends and three files; `test_an_undisturbed_undo` holds it to that."""
@@ -108,7 +108,7 @@ async def test_an_undisturbed_undo(place: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.req("G014", "G020")
-@pytest.mark.parametrize("point", rotating(range(1, POINTS + 1)))
+@pytest.mark.parametrize("point", seldom(range(1, POINTS + 1)))
 async def test_killed_and_asked_again(place: tuple[Path, Path], point: int) -> None:
     root, state = place
     await die(root, state, point)
@@ -123,7 +123,7 @@ async def test_killed_and_asked_again(place: tuple[Path, Path], point: int) -> N
         assert files(root) == EDITED
 
 
-@pytest.mark.parametrize("point", rotating(range(2, POINTS + 1)))
+@pytest.mark.parametrize("point", seldom(range(2, POINTS + 1)))
 async def test_killed_and_not_asked_again(place: tuple[Path, Path], point: int) -> None:
     """What was begun is finished before the next turn."""
     root, state = place

@@ -15,7 +15,7 @@ from tests.e2e.harness import Person, person
 from tests.e2e.test_child_tools import bypass, call, script
 from tests.e2e.test_graphs import graph, task
 from tests.patience import PATIENCE
-from tests.thorough import rotating
+from tests.thorough import seldom
 from tests.tools.repositories import git
 
 from .test_graphs import told
@@ -57,7 +57,7 @@ def dying(root: Path, state: Path, where: str) -> Any:
     return person(root, state, WORK, env=env, command=DYING)
 
 
-@pytest.mark.parametrize("point", rotating(range(FIRST, LAST, 2)))
+@pytest.mark.parametrize("point", seldom(range(FIRST, LAST, 2)))
 @pytest.mark.req("G045")
 async def test_killed_between_appends(root: Path, state: Path, point: int) -> None:
     """Right after an append, or right before the next one, by turns."""

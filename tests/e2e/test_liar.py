@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.lsp.liar import FORMATTED, Liar
+from tests.thorough import rotating
 
 from .harness import Person, person
 from .test_review import get, worked
@@ -51,7 +52,7 @@ async def same_text(one: Person, editor: Liar, path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.req("G006", "G011")
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", rotating(range(4)))
 async def test_the_answer_and_the_review_say_what_the_text_holds(
     root: Path, state: Path, seed: int
 ) -> None:
