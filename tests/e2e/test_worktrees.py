@@ -358,23 +358,31 @@ def pruned(root: Path, state: Path) -> dict[str, list[str]]:
     return found
 
 
+MAKES = "prompt: do it\n" + call("write_file", path="made.txt", content="made\n")
+MAKES += "---\ntext: I made it.\n"
+
+
+def forge(project: Path, state: Path) -> tuple[Path, Path]:
+    """Where a push to the forge comes to, and the program that brings it there in place of ssh."""
+    remote, ssh = state.parent / "remote.git", state.parent / "ssh"
+    git(project, "clone", "-q", "--bare", str(project), str(remote))
+    git(project, "remote", "add", "origin", "ssh://git@127.0.0.1/me/it.git")
+    ssh.write_text(f"#!/bin/sh\nexec git-receive-pack '{remote}'\n")
+    ssh.chmod(0o755)
+    return remote, ssh
+
+
 @pytest.mark.req("A053")
 async def test_a_pull_request_is_opened(project: Path, state: Path) -> None:
     """The forge speaks on loopback; a push to it comes here by ssh."""
     agent(state, "create_pr")
-    remote = state.parent / "remote.git"
-    git(project, "clone", "-q", "--bare", str(project), str(remote))
-    git(project, "remote", "add", "origin", "ssh://git@127.0.0.1/me/it.git")
-    (state.parent / "ssh").write_text(f"#!/bin/sh\nexec git-receive-pack '{remote}'\n")
-    (state.parent / "ssh").chmod(0o755)
-    work = "prompt: do it\n" + call("write_file", path="made.txt", content="made\n")
-    work += "---\ntext: I made it.\n"
-    env = {"GH_TOKEN": "ghp_0123456789abcdef", "GIT_SSH_COMMAND": str(state.parent / "ssh")}
+    remote, ssh = forge(project, state)
+    env = {"GH_TOKEN": "ghp_0123456789abcdef", "GIT_SSH_COMMAND": str(ssh)}
     async with Api() as api:
         opened = {"html_url": "https://forge.example/me/it/pull/7"}
         api.json("/repos/me/it/pulls", [], posted=opened)
         settings = {"tools": {"github_url": api.url("")}}
-        script_ = delegating(work, task_name="Make it")
+        script_ = delegating(MAKES, task_name="Make it")
         async with person(project, state, script_, env=env, settings=settings) as one:
             await bypass(one)
             await one.turn("start")
@@ -384,6 +392,33 @@ async def test_a_pull_request_is_opened(project: Path, state: Path) -> None:
     branch = asked.pop("head")
     assert asked == {"title": "Make it", "body": "I made it.", "base": "main"}
     assert git(remote, "show", f"{branch}:made.txt") == "made\n"
+    assert not worktrees(project) and branch in git(project, "branch")
+
+
+async def test_where_gh_is_not_logged_in_it_is_said_how_to_open_the_pull_request(
+    project: Path, state: Path
+) -> None:
+    """The program answers as gh 2.23 does then."""
+    agent(state, "create_pr")
+    remote, ssh = forge(project, state)
+    gh = state.parent / "bin" / "gh"
+    gh.parent.mkdir()
+    gh.write_text("#!/bin/sh\necho no oauth token >&2\nexit 1\n")
+    gh.chmod(0o755)
+    path = f"{gh.parent}{os.pathsep}{os.environ['PATH']}"
+    env = {"PATH": path, "GIT_SSH_COMMAND": str(ssh), "GH_TOKEN": "", "GITHUB_TOKEN": ""}
+    async with Api() as api:
+        settings = {"tools": {"github_url": api.url("")}}
+        script_ = delegating(MAKES, task_name="Make it")
+        async with person(project, state, script_, env=env, settings=settings) as one:
+            await bypass(one)
+            await one.turn("start")
+            said = one.said()
+        assert not api.seen
+    (branch,) = {*git(remote, "branch", "--format=%(refname:short)").split()} - {"main"}
+    assert f"Branch {branch} is pushed to origin. No pull request was opened:" in said
+    assert "set GH_TOKEN before Magy starts, or to log in with `gh auth login`" in said
+    assert f"By hand: https://127.0.0.1/me/it/compare/main...{branch}?expand=1" in said
     assert not worktrees(project) and branch in git(project, "branch")
 
 
