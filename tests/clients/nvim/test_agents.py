@@ -103,6 +103,31 @@ def test_a_graph_shows_its_tasks_and_leads_to_their_agents(start: Start) -> None
         nvim.until_seen("I write it.")
 
 
+RATES = """\
+prompt: judge the work
+call: spawn_agent {"agent": "explore", "task_name": "Docs", "prompt": "Read the docs."}
+---
+call: wait_agent {}
+---
+call: rate_agent {"job_id": "4.0", "capability": "reading", "score": 0.75, "reason": "All is there."}
+---
+text: Judged.
+
+prompt: Read the docs
+text: Read.
+"""
+
+
+@pytest.mark.req("A030")
+def test_a_rating_is_a_line_that_says_whose_work_and_how_good(start: Start) -> None:
+    with start(RATES, "prices.py", lines=24) as nvim:
+        nvim.command("Magy")
+        nvim.keys("judge the work<C-s>")
+        nvim.until_seen("? Spawn explore: Docs")
+        nvim.command("Magy allow")
+        nvim.until_seen("Judged.", "rate explore “Docs” for reading: 0.75")
+
+
 @pytest.mark.req("F012")
 def test_three_deliberate_and_their_ruling_is_read_again(start: Start) -> None:
     script = MAGI.replace("prompt: Please do it", "prompt: @magi Should")
