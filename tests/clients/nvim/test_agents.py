@@ -109,7 +109,7 @@ call: spawn_agent {"agent": "explore", "task_name": "Docs", "prompt": "Read the 
 ---
 call: wait_agent {}
 ---
-call: rate_agent {"job_id": "4.0", "capability": "reading", "score": 0.75, "reason": "All is there."}
+call: rate_agent {"job_id": "4.0", "capability": "reading", "score": 0.75, "reason": "Whole."}
 ---
 text: Judged.
 
