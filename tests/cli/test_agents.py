@@ -93,6 +93,17 @@ def test_a_run_waits_for_a_child_that_its_agent_did_not_wait_for(magy: Magy) -> 
     assert magy.sessions()[0]["state"] == "idle"
 
 
+def test_a_run_ends_at_its_limit_though_a_result_of_a_child_waits(magy: Magy) -> None:
+    """What comes from below makes nobody go on whose turn was stopped: it waits for a person."""
+    settings = magy.state.parent / "magy.toml"
+    settings.write_text(f"{settings.read_text()}\n[limits]\nrequests = 1\n")
+    magy.script(SCRIPT)
+    done = magy("run", "leave it", "--bypass")
+    assert done.returncode == 4 and "the limit of 1 model requests" in done.stdout
+    (session,) = magy.sessions()
+    assert session["state"] == "idle" and session["turns"] == 1
+
+
 def test_a_run_for_programs_tells_of_children(magy: Magy) -> None:
     magy.script(SCRIPT)
     updates, result = magy.run_json("split it", "--bypass")

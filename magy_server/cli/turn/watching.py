@@ -18,6 +18,7 @@ from magy_server.cli.turn.watched_children import WatchedChildren
 from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import InvalidRequest, MagyError, StoreUnavailable
 from magy_server.core.events import NOBODY
+from magy_server.core.steps import opener
 from magy_server.core.text.sanitizing import one_line
 from magy_server.core.updates import Update
 from magy_server.engine.session import Session
@@ -130,7 +131,8 @@ class Watch:
         # A result is in its log as soon as the child's turn has ended: read as far.
         await self._session.refresh()
         state = self._session.state
-        told = any(mail.type == "mailed" and mail.wakes for mail in state.queue.waiting)
+        first = opener(state)  # none where the turn was stopped: what came then waits for a person
+        told = first is not None and first.type == "mailed"
         seen = self._follower.cursor >= state.seq
         return seen and state.turn is None and not told and not self._children.awaited
 
@@ -161,7 +163,7 @@ class Watch:
                 self._over = self._over or self._awaited in update.get("dropped", ())
             case "state_update" if update["state"] == "idle":
                 self._drop(_is_own)  # they are over with its turn
-                more = self._awaited is None and self._session.state.queue.waiting
+                more = self._awaited is None and opener(self._session.state) is not None
                 self._over = self._over or (self._ours and not more)
             case "_magy_interaction":
                 if opened := update.get("open"):
