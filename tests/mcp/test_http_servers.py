@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import os
 import random
 import re
 import socket
@@ -19,10 +20,15 @@ import pytest
 
 from magy_server.core.errors import ToolError
 from magy_server.core.mcp.server_settings import McpServer
-from tests.mcp.test_servers import HERE, KEY, Seen, house
+from tests.mcp.test_servers import KEY, Seen, house
+from tests.nursery import ALSO, TOP, born
 from tests.patience import PATIENCE
 
-SAMPLE = ("sdk_server.py", "http")
+SAMPLE = ("sdk_server", "http")
+SDK_SERVERS = (
+    "mcp.server.mcpserver mcp.server.auth.settings mcp.server.streamable_http_manager uvicorn"
+)
+"""What these servers import, which costs more than what they then do in a test."""
 
 
 def free_port() -> int:
@@ -38,10 +44,10 @@ def free_port() -> int:
 @asynccontextmanager
 async def running(port: int, *script: str) -> AsyncIterator[McpServer]:
     """The sample server, or that of another script, until the end of the block."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(HERE / (script or SAMPLE)[0]), *(script or SAMPLE)[1:], str(port),
-        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
+    name, *words = script or SAMPLE
+    command = [sys.executable, "-m", f"tests.mcp.{name}", *words, str(port)]
+    process = await born(command, str(TOP), {**os.environ, ALSO: SDK_SERVERS})
+    said = asyncio.gather(process.stdout.read(), process.stderr.read())
     try:
         async with asyncio.timeout(PATIENCE):
             while True:
@@ -56,6 +62,7 @@ async def running(port: int, *script: str) -> AsyncIterator[McpServer]:
     finally:
         process.kill()
         await process.wait()
+        await said
 
 
 @pytest.mark.timeout(300)

@@ -45,7 +45,7 @@ async def visited(url: str) -> str:
 async def test_a_login_is_kept_used_renewed_and_forgotten(magy: Magy) -> None:
     port = free_port()
     browser = f"{sys.executable} {Path(__file__).with_name('browser.py')} %s"
-    async with running(port, "oauth_server.py") as server:
+    async with running(port, "oauth_server") as server:
         magy("mcp", "add", "guarded", server.url)
         needs = "it needs a login: run `magy mcp login guarded` in a terminal"
         tried = await asyncio.to_thread(magy, "mcp", "test", env={"BROWSER": browser})
@@ -84,7 +84,7 @@ async def begun(magy: Magy) -> tuple[subprocess.Popen[str], str, str]:
 
 
 async def test_a_login_that_is_refused_keeps_nothing(magy: Magy) -> None:
-    async with running(free_port(), "oauth_server.py") as server:
+    async with running(free_port(), "oauth_server") as server:
         magy("mcp", "add", "guarded", server.url)
         for wrong, shown in (("error=access_denied", "access_denied"), ("code=1", "guarded: ")):
             started, url, callback = await begun(magy)
@@ -97,7 +97,7 @@ async def test_a_login_that_is_refused_keeps_nothing(magy: Magy) -> None:
 
 
 async def test_no_other_program_of_this_machine_decides_a_login(magy: Magy) -> None:
-    async with running(free_port(), "oauth_server.py") as server:
+    async with running(free_port(), "oauth_server") as server:
         magy("mcp", "add", "guarded", server.url)
         started, url, callback = await begun(magy)
         for forged in ("/else", "?error=access_denied", "?code=1&state=2", "?code=1", ""):
@@ -109,7 +109,7 @@ async def test_no_other_program_of_this_machine_decides_a_login(magy: Magy) -> N
 
 
 async def test_two_that_renew_a_login_at_once_renew_it_once(magy: Magy) -> None:
-    async with running(free_port(), "oauth_server.py") as server:
+    async with running(free_port(), "oauth_server") as server:
         magy("mcp", "add", "guarded", server.url)
         started, url, _ = await begun(magy)
         await visited(url)
