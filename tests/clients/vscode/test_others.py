@@ -262,10 +262,30 @@ def several(scene: Scene) -> None:
         one.command("Magy: Focus on Sessions View")
         one.until(lambda: "depot" in row(one, "shout about the stock"), "its session")
         assert "shop" in row(one, "clear away")
+        goes_on_without_its_folder(one, talk, both)
     first = scene.window
     first.command("Magy: Focus on Sessions View")
     first.until(lambda: "shout about the prices" in first.pane("Sessions"), "what is done there")
     assert "shout about the stock" not in first.pane("Sessions")
+
+
+def goes_on_without_its_folder(one: Window, talk: Transcript, workspace: Path) -> None:
+    """A folder is taken out of the window while a turn there waits for an answer: it is answered,
+    and the session takes another prompt."""
+    talk.ask("say it again")
+    assert "touch again" in talk.question()
+    one.command("View: Show Explorer")
+    explorer = one.page.locator(".explorer-folders-view")
+    one.until(lambda: "depot" in explorer.inner_text(), "both folders")
+    workspace.write_text(json.dumps({"folders": [{"path": "shop"}]}))
+    one.until(lambda: "depot" not in explorer.inner_text(), "the end of one of them")
+    talk.show()
+    talk.answer("Allow once")
+    talk.said("Said again.")
+    talk.idle()
+    assert (workspace.parent / "depot" / "again").exists()
+    talk.ask("shout")
+    talk.said("It shouts.", 2)
 
 
 def belongs(talk: Transcript, folder: str) -> None:
