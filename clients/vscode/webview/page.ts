@@ -219,6 +219,7 @@ export class Page {
   private connected(message: Connection): void {
     if (this.connection.state === "missing" && message.state !== "missing") this.input.tell("");
     this.connection = message;
+    document.body.dataset.server = message.state;
     if (message.state === "dead" || message.state === "stopped") {
       this.flush();
       this.t.dropStreamed();

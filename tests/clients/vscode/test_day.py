@@ -277,11 +277,11 @@ def undone(scene: Scene) -> None:
     one.title_button("Apply Preview")
     one.until(lambda: "\ndef gross(price):\n" in (one.text() or ""), "the text before")
     talk.wrote("name the tax")
-    talk.write("")
     one.command("Magy: Redo Last Undone Turn")
     one.shows("The conversation comes back.")
     one.title_button("Apply Preview")
     one.shows("\ndef gross(price):  # TAX\n")
+    talk.wrote("")  # so that nobody asks for it twice
 
 
 def planned(scene: Scene) -> None:

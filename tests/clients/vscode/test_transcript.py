@@ -680,6 +680,25 @@ def test_prompts_steer_queue_and_interrupt_a_turn_and_escape_twice_stops_it(
     assert len(page.said("cancel")) == 1
 
 
+def test_a_prompt_that_the_server_does_not_take_is_not_out_of_sight(page: Transcript) -> None:
+    """While it hangs, say. And nothing seems to work once it has ended."""
+    log = Log()
+    page.tell(updates(*log.prompt("p0", "Wait"), *log.call("4.0", "Run sleep 9")[:2], log.entry(
+        "tool_call_update", toolCallId="4.0", status="in_progress")))  # fmt: skip
+    spins = page.at(".log .codicon-modifier-spin")
+    spins.wait_for()
+    assert spins.evaluate("e => getComputedStyle(e).animationName") != "none"
+    page.at("textarea").fill("Make it round")
+    page.at("textarea").press("Enter")
+    note = page.at(".input-note")
+    page.until(lambda: note.inner_text() == "On its way: Make it round", "what is on its way")
+    sent = page.waits_for("prompt")["messageId"]
+    page.tell({"type": "accepted", "messageId": sent})
+    page.until(lambda: note.inner_text() == "", "that it has come")
+    page.tell({"type": "connection", "state": "dead", "message": "It ended."})
+    page.until(lambda: spins.evaluate("e => getComputedStyle(e).animationName") == "none", "rest")
+
+
 def test_earlier_prompts_come_back_by_the_arrows(page: Transcript) -> None:
     for text in ("first", "second"):
         page.at("textarea").fill(text)

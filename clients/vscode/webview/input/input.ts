@@ -4,7 +4,7 @@ import type { Along, Chip, Delivery, Picture } from "../../src/transcript/messag
 import type { Block } from "../state/blocks";
 import { oneLine } from "../state/harmless";
 import { REVIEWS, nextMode } from "../state/modes";
-import { promptWords } from "../state/words";
+import { clipped, promptWords } from "../state/words";
 import { fill, h, icon, iconButton } from "../view/dom";
 import type { Shown } from "../view/shown";
 import { Completer } from "./complete";
@@ -14,6 +14,8 @@ import { RestoreCard } from "./restore";
 
 /** Prompts that are remembered. */
 const REMEMBERED = 50;
+/** Milliseconds that a prompt usually takes to the server. */
+const MOMENT = 1_500;
 
 export class Input {
   readonly element: HTMLElement;
@@ -134,6 +136,17 @@ export class Input {
 
   accepted(messageId: string): void {
     this.unsent.delete(messageId);
+    if (this.note.dataset.about === messageId) this.tell("");
+  }
+
+  /** Says after a moment what the server has not taken yet: it stands nowhere else until then. */
+  private tellOfUnsent(messageId: string): void {
+    setTimeout(() => {
+      const unsent = this.unsent.get(messageId);
+      if (!unsent?.text) return;
+      this.tell(`On its way: ${clipped(unsent.text)}`);
+      this.note.dataset.about = messageId;
+    }, MOMENT);
   }
 
   refused(messageId: string, text: string, message: string): void {
@@ -148,6 +161,7 @@ export class Input {
 
   tell(message: string): void {
     this.note.textContent = message;
+    delete this.note.dataset.about;
   }
 
   /** An earlier prompt is written anew, and takes its place when it is sent. */
@@ -256,6 +270,7 @@ export class Input {
     this.value = "";
     this.tell("");
     this.havePictures([]);
+    this.tellOfUnsent(messageId);
   }
 
   private remember(text: string): void {
