@@ -207,15 +207,22 @@ def test_a_picture_is_drawn_for_graphviz_for_markdown_and_in_the_export(
         ("tasks:\n  - {id: a, prompt: x, needs: [b]}\n  - {id: b, prompt: x, needs: [a]}",
          "Tasks need each other: a needs b needs a."),
         ("tasks:\n  - {id: a, prompt: x, depends: [b]}",
-         "magy: These tasks cannot be done: tasks.0.depends: Extra inputs are not permitted."),
-        ("tasks:\n  - {id: a b, prompt: x}", "tasks.0.id"),
+         "magy: These tasks cannot be done: tasks.0.depends is not known here."),
+        ("tasks:\n  - {id: a b, prompt: x}",
+         "tasks.0.id may have only letters, digits, `_` and `-`."),
+        ("tasks:\n  - {id: a, prompt: x, needs: b, plugin: A-b, retries: 9, seconds: soon}",
+         "tasks.0.needs must be a list; tasks.0.retries must be 3 or less; tasks.0.seconds must be "
+         "a number; tasks.0.plugin may have only small letters, digits and `_`."),
+        ("tasks:\n  - {prompt: x}\n  - look", "tasks.0.id is missing; tasks.1 must be an object."),
+        ("tasks: north", "tasks must be a list."),
         ("tasks: [1", "tasks.yaml:1: not valid YAML"),
         ('{"tasks": [}', "tasks.yaml: neither valid JSON (Expecting value: line 1 column 12"),
         ("", "expected `tasks:` and a list of tasks below it"),
         ("jobs: []", "expected `tasks:`"),
         ("tasks: []\ngo_on: x", "unknown key 'go_on'; a graph has tasks, shape, rounds"),
         ("tasks:\n  - &a {id: a, prompt: x}\n  - *a", "`*` begins an alias"),
-        ("tasks:\n  - {id: a, prompt: x}\nshape: ring", "shape"),
+        ("tasks:\n  - {id: a, prompt: x}\nshape: ring",
+         'shape must be "auto", "graph", "pipeline", "fan_out", "discussion" or "swarm".'),
         ("tasks:\n  - {id: a, prompt: !!binary aGk=}", "`!!binary`). Put quotes around it."),
     ],
 )  # fmt: skip
@@ -238,6 +245,36 @@ def test_what_is_wrong_with_the_words_is_said(magy: Magy, tasks: Path) -> None:
     assert "nobody" in done.stdout and done.returncode == 1
 
 
+FAILS = """
+prompt: look north
+text: Cold.
+
+prompt: look south
+error: refused
+
+prompt: write the report
+text: One looked.
+"""
+
+
+def test_the_end_says_how_many_tasks_failed(magy: Magy, tasks: Path) -> None:
+    """Nothing of it is left to go on with, so the session itself is what one goes on with."""
+    magy.script(FAILS)
+    tasks.write_text(TASKS)
+    done = magy("graph", "run", str(tasks), "--bypass")
+    assert done.returncode == 1, done
+    (session,) = magy.sessions()
+    *_, last = done.stdout.splitlines()
+    assert last.startswith("1 of 3 tasks failed · ")
+    assert last.endswith(f" continue: magy run --resume {session['sessionId']}")
+    quiet = magy("graph", "run", str(tasks), "--bypass", "--quiet")
+    assert quiet.returncode == 1 and quiet.stderr == "magy: 1 of 3 tasks failed.\n"
+    result = json.loads(
+        magy("graph", "run", str(tasks), "--bypass", "--json").stdout.splitlines()[-1]
+    )
+    assert result["exitCode"] == 1
+
+
 @pytest.mark.long
 @pytest.mark.req("C026")
 def test_a_task_that_takes_too_long_holds_nobody_up(magy: Magy) -> None:
@@ -249,6 +286,7 @@ def test_a_task_that_takes_too_long_holds_nobody_up(magy: Magy) -> None:
     file.write_text(json.dumps({"tasks": about}))
     done = magy("graph", "run", str(file), "--bypass")
     assert done.returncode == 1 and "- slow: Stopped at the time limit" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("1 of 3 tasks failed · ")
     how = {one["id"]: one["state"] for one in shown(magy)["tasks"]}
     assert how == {"slow": "failed", "quick": "completed", "end": "completed"}
 
@@ -267,6 +305,8 @@ def test_what_a_budget_stopped_is_gone_on_with(magy: Magy) -> None:
     assert "It cannot go on: Stopped at the limit of 35500 tokens for the run" in done.stdout
     assert shown(magy)["counts"] == {"completed": 1, "ready": 1, "waiting": 1}
     (session,) = magy.sessions()
+    go_on = f"magy graph run --resume {session['sessionId']}\n"
+    assert "\n2 of 3 tasks not done" in done.stdout and done.stdout.endswith(go_on)
     for _ in range(2):  # each time it is a run of its own, in which one more fits
         magy("graph", "run", "--resume", session["sessionId"], "--bypass")
     assert shown(magy)["counts"] == {"completed": 3}

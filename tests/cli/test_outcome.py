@@ -175,3 +175,29 @@ def test_the_id_to_copy_is_never_broken() -> None:
     assert plain(outcome.last_line(found, "s1", UNICODE, len(whole) - 1)) == whole
     narrow = plain(outcome.last_line(found, "s1", UNICODE, len(whole) - 2))
     assert narrow == "failed\ncontinue: magy run --resume s1\n"
+
+
+@pytest.mark.parametrize(
+    ("counts", "said", "go_on"),
+    [
+        ({"completed": 8}, "done", "magy run"),
+        ({"completed": 7, "failed": 1}, "1 of 8 tasks failed", "magy run"),
+        ({"failed": 1}, "1 of 1 task failed", "magy run"),
+        ({"completed": 5, "failed": 1, "skipped": 2}, "1 of 8 tasks failed, 2 skipped", "magy run"),
+        ({"completed": 4, "failed": 1, "ready": 1, "waiting": 2},
+         "1 of 8 tasks failed, 3 not done", "magy graph run"),
+        ({"completed": 1, "running": 1}, "1 of 2 tasks not done", "magy graph run"),
+        ({}, "no task began", "magy run"),
+    ],
+)  # fmt: skip
+def test_of_a_graph_it_says_what_has_no_result_and_whether_it_goes_on(
+    counts: dict[str, int], said: str, go_on: str
+) -> None:
+    found = totals(Ended(turn="t", stop="end_turn"))
+    line = outcome.last_line(found, "s1", UNICODE, counts=counts)
+    assert plain(line) == f"{said} · continue: {go_on} --resume s1\n"
+    assert outcome.exit_code("end_turn", unasked=False, counts=counts) == (said != "done")
+    stopped = outcome.last_line(
+        totals(Ended(turn="t", stop="cancelled")), "s1", UNICODE, counts={"cancelled": 2}
+    )
+    assert plain(stopped).startswith("cancelled: 2 of 2 tasks not done · ")

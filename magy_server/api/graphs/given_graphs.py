@@ -7,10 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from magy_server.api.service import Outcome, Service
+from magy_server.api.wire.refusals import sentences
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.events import Configured
+from magy_server.core.graphs.graph import GraphTask
 from magy_server.core.graphs.recorded import TOOL, recorded
 from magy_server.core.state.state import State
 from magy_server.core.values import GivenCall, Text
@@ -31,7 +35,7 @@ async def run(
                 raise InvalidRequest(f"Session {session_id!r} has no graph {on!r}.")
             text = graph_tool.said(graph_tool.given(began.arguments), "Go on with")
         else:
-            text = graph_tool.said(graph_tool.given(arguments))
+            text = graph_tool.said(_tasks(arguments))
     except ToolError as error:
         raise InvalidRequest(error.message) from None
     title = Configured(option="title", value=text)
@@ -43,3 +47,15 @@ async def run(
     await session.append(entitle)
     call = GivenCall(name=TOOL, arguments=dict(arguments))
     return await service.prompt(session_id, message_id, [Text(text=text)], "queue", call=call)
+
+
+def _tasks(arguments: Mapping[str, Any]) -> list[GraphTask]:
+    """Returns the tasks in order. Raises ToolError, and InvalidRequest in the words that clients
+    get: a person wrote these."""
+    try:
+        found = graph_tool.run_graph.shape.arguments(arguments)
+    except ValidationError as error:
+        raise InvalidRequest(
+            f"These tasks cannot be done: {sentences(error, arguments)}."
+        ) from None
+    return graph_tool.ordered(found["tasks"], found["shape"], found["rounds"])

@@ -124,14 +124,14 @@ def _long(most: int, value: Any) -> str:
 
 _SENTENCES: Mapping[str, str] = {
     "missing": "is missing",
-    "extra_forbidden": "is not a parameter of this method",
+    "extra_forbidden": "is not known here",
     "string_type": "must be a string",
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
     "int_parsing_size": "is too large a number",
     **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
     "finite_number": "must be a finite number",
     **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
-    "list_type": "must be a list",
+    **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
     **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "must be an object"),
     "union_tag_not_found": "needs a `type`",
 }

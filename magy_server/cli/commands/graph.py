@@ -79,15 +79,13 @@ async def _run(
             if options.resume and info and info.summary.get("state") != "idle":
                 starts = await service.world.store.turn_starts(info.stream, 1)
                 await service.resume(id)
-                code = await turn.watch(starts[0] - 1 if starts else 0, None)
-            else:
-                if options.resume:
-                    arguments = {"go_on": await _left(service, id)}
-                message = f"graph-{secrets.token_hex(8)}"
-                start = (await service.info(id)).head
-                await given_graphs.run(service, id, message, arguments)
-                code = await turn.watch(start, message)
-        return await _code(service, id, code)
+                return await turn.watch(starts[0] - 1 if starts else 0, None, graph=True)
+            if options.resume:
+                arguments = {"go_on": await _left(service, id)}
+            message = f"graph-{secrets.token_hex(8)}"
+            start = (await service.info(id)).head
+            await given_graphs.run(service, id, message, arguments)
+            return await turn.watch(start, message, graph=True)
 
 
 async def _new(options: Options, service: Service, trust: Trust, root: str, cwd: str) -> str:
@@ -102,23 +100,17 @@ async def _new(options: Options, service: Service, trust: Trust, root: str, cwd:
 
 async def _left(service: Service, id: str) -> str:
     """The id of the latest graph, of which something is left to be done. Raises InvalidRequest."""
+    from magy_server.cli.turn.outcome import LEFT
+
     found = await graphs_of(service.world.store, (await service.info(id)).stream, most=1)
     if not found:
         raise InvalidRequest(f"Session {id!r} has no graph to go on with.")
-    left = set(found[-1]["counts"]) & {"waiting", "ready", "running", "asking", "cancelled"}
-    if not left:
+    if not LEFT & found[-1]["counts"].keys():
         raise InvalidRequest(
             f"Graph {found[-1]['graphId']} of session {id!r} is at its end: nothing of it is left "
             f"to be done. `magy graph show {id}` says how it went."
         )
     return str(found[-1]["graphId"])
-
-
-async def _code(service: Service, id: str, code: int) -> int:
-    """A graph of which not all has come to a result has failed."""
-    found = await graphs_of(service.world.store, (await service.info(id)).stream, most=1)
-    done = bool(found) and set(found[-1]["counts"]) == {"completed"}
-    return code if done or code != exit_codes.DONE else exit_codes.ERROR
 
 
 def read(path: str) -> Mapping[str, Any]:

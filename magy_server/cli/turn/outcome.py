@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from magy_server.api.sessions.totals import Totals
@@ -19,10 +19,17 @@ from magy_server.reviews.views import Summary
 LIMITS = (
     "max_tokens", "max_requests", "max_turn_tokens", "max_cost", "max_run", "max_time", "loop",
 )  # fmt: skip
+LEFT = frozenset({"waiting", "ready", "running", "asking", "cancelled"})
+"""States of tasks with which one can go on. What has failed, and what is skipped for it, is at its
+end."""
+
+Counts = Mapping[str, int]
+"""How many tasks of a graph are in each state; none at all: it did not begin."""
 
 
-def exit_code(stop: Stop | None, *, unasked: bool) -> int:
-    """Returns the exit code. `unasked`: Magy refused a question because it could ask nobody."""
+def exit_code(stop: Stop | None, *, unasked: bool, counts: Counts | None = None) -> int:
+    """Returns the exit code. `unasked`: Magy refused a question because it could ask nobody.
+    `counts`: of the graph that the turn was to do; None: it was to do none."""
     if stop == "cancelled":
         return exit_codes.CANCELLED
     if stop in LIMITS:
@@ -31,13 +38,37 @@ def exit_code(stop: Stop | None, *, unasked: bool) -> int:
         return exit_codes.STRAY
     if stop != "end_turn":
         return exit_codes.ERROR
-    return exit_codes.UNASKED if unasked else exit_codes.DONE
+    if unasked:
+        return exit_codes.UNASKED
+    return exit_codes.DONE if counts is None or not undone(counts) else exit_codes.ERROR
 
 
-def last_line(found: Totals, session_id: str, marks: Marks, width: int | None = None) -> list[Span]:
+def undone(counts: Counts) -> str:
+    """Returns what of a graph has come to no result, "" if all has."""
+    if not counts:
+        return "no task began"
+    failed, skipped = counts.get("failed", 0), counts.get("skipped", 0)
+    left = sum(count for state, count in counts.items() if state in LEFT)
+    parts = ((failed, "failed"), (skipped, "skipped"), (left, "not done"))
+    first, *more = [f"{count} {how}" for count, how in parts if count] or [""]
+    number, _, how = first.partition(" ")
+    whole = counted(sum(counts.values()), "task")
+    return ", ".join([f"{number} of {whole} {how}", *more]) if first else ""
+
+
+def last_line(
+    found: Totals,
+    session_id: str,
+    marks: Marks,
+    width: int | None = None,
+    counts: Counts | None = None,
+) -> list[Span]:
     """Returns the last line. The words on how to go on stand on a line of their own when they do
-    not fit: people copy them."""
+    not fit: people copy them. `counts`: as above."""
     said = [STOPS.get(found.stop or "", "left open")]
+    missing = "" if counts is None else undone(counts)
+    if missing:
+        said = [missing] if found.stop == "end_turn" else [f"{said[0]}: {missing}"]
     if found.spent.requests:
         said.append(counted(found.spent.requests, "request"))
         cached = "" if found.cached is None else f", {found.cached} % of the prompt cached"
@@ -45,9 +76,10 @@ def last_line(found: Totals, session_id: str, marks: Marks, width: int | None = 
         said.append(cost_of(found.spent))
     if found.changes:
         said.append(f"{counted(len(found.changes), 'file')} changed")
-    style = "green" if found.stop == "end_turn" else "yellow"
+    style = "green" if found.stop == "end_turn" and not missing else "yellow"
     sums = _joined(said, marks, width)[len(said[0]) :]
-    go_on = f"continue: magy run --resume {session_id}"
+    command = "magy graph run" if counts and LEFT & counts.keys() else "magy run"
+    go_on = f"continue: {command} --resume {session_id}"
     fits = width is None or width_of(f"{said[0]}{sums} {marks.dot} {go_on}") <= width
     between = f" {marks.dot} " if fits else "\n"
     return [(said[0], style), (sums, "dim"), (f"{between}{go_on}\n", "dim")]

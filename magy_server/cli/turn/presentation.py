@@ -54,20 +54,24 @@ class Shown:
         found: Totals,
         unasked: list[str],
         reviewed: Sequence[Summary] = (),
+        counts: outcome.Counts | None = None,
     ) -> int:
-        """`reviewed`: the files of the project that are under review."""
-        code = outcome.exit_code(found.stop, unasked=bool(unasked))
+        """`reviewed`: the files of the project that are under review. `counts`: of the tasks of the
+        graph that the turn was to do; None: it was to do none."""
+        code = outcome.exit_code(found.stop, unasked=bool(unasked), counts=counts)
         if self.options.json:
             await self.output.write(record(outcome.result(found, session_id, code, unasked)))
         elif self.options.quiet:
             await self.screen.write([(f"{found.text}\n", "")] if found.text else [])
         else:
             width, changed = self.screen.width, bool(found.changes)
-            line = outcome.last_line(found, session_id, self.screen.marks, width)
+            line = outcome.last_line(found, session_id, self.screen.marks, width, counts)
             waits = outcome.waiting(reviewed, session_id, changed=changed, width=width)
             await self.screen.write([("\n", ""), *waits, *line])
         if self.options.quiet and found.stop != "end_turn":
             complain(f"{STOPS.get(found.stop or '', 'left open')}. {found.message}".strip())
+        elif self.options.quiet and counts is not None and (missing := outcome.undone(counts)):
+            complain(f"{missing}.")
         for rule in dict.fromkeys(unasked):
             complain(
                 "refused, because without a terminal there is nobody to ask: "

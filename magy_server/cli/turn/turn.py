@@ -12,6 +12,7 @@ from magy_server.api.sessions.settling import kill, settled
 from magy_server.api.sessions.totals import totals
 from magy_server.cli.screen.complaints import complain
 from magy_server.cli.turn.interrupts import Interrupts
+from magy_server.cli.turn.outcome import Counts
 from magy_server.cli.turn.presentation import Shown
 from magy_server.cli.turn.watching import Watch
 from magy_server.core.agents.tree import stream_of
@@ -60,9 +61,10 @@ class Turn:
         await self._service.prompt(self._id, message, content, "steer")
         return await self.watch(start, message)
 
-    async def watch(self, start: int, awaited: str | None) -> int:
+    async def watch(self, start: int, awaited: str | None, *, graph: bool = False) -> int:
         """Shows what comes after entry `start`, and what an open turn does by then, to the end of
-        the turn that the prompt `awaited` joins; None: of whatever turn is open. The exit code."""
+        the turn that the prompt `awaited` joins; None: of whatever turn is open. The exit code.
+        `graph`: it is to do a graph, and has failed unless all of that comes to a result."""
         session = await self._service.loaded.session(stream_of(self._id))
         start = min([start, *_under_way(session.state)])
         with ExitStack() as closing:
@@ -94,7 +96,15 @@ class Turn:
         if watch.cancelled:
             found.stop = "cancelled"
         reviewed = await self._reviewed(session)
-        return await self._shown.end(self._id, found, watch.unasked, reviewed)
+        counts = await self._counts(session) if graph else None
+        return await self._shown.end(self._id, found, watch.unasked, reviewed, counts)
+
+    async def _counts(self, session: Session) -> Counts:
+        """Of the latest graph of the session."""
+        from magy_server.api.graphs.shown_graphs import graphs_of  # most runs have no graph
+
+        found = await graphs_of(self._service.world.store, session.stream, most=1)
+        return found[-1]["counts"] if found else {}
 
     async def _reviewed(self, session: Session) -> Sequence[Summary]:
         opened = session.state.opened
