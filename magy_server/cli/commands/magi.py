@@ -20,6 +20,7 @@ from magy_server.cli.screen.terminal import Screen, standard_output
 from magy_server.cli.screen.text import Marks, Span, filled
 from magy_server.cli.team_options import ACCEPT, LIST, LOG, REPLAY
 from magy_server.cli.turn.interrupts import until_left
+from magy_server.cli.turn.outcome import Counts
 from magy_server.cli.turn.presentation import Shown
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import InvalidRequest, NotFound
@@ -70,10 +71,11 @@ class Quiet(Shown):
         found: Totals,
         unasked: list[str],
         reviewed: Sequence[Summary] = (),
+        counts: Counts | None = None,
     ) -> int:
         self.ended.append((session_id, found.text))
         found.text = ""
-        return await Shown.end(self, session_id, found, unasked, reviewed)
+        return await Shown.end(self, session_id, found, unasked, reviewed, counts)
 
 
 def _ask(options: argparse.Namespace, question: str, app: Composition) -> int:
