@@ -269,11 +269,25 @@ At its end the first part of its content says that, for other clients."
 (cl-defmethod magy-transcript-render ((_kind (eql 'mail)) item)
   "Draw ITEM, a message: a result is folded; what an agent says is like a prompt."
   (let ((data (magy-item-data item)))
-    (cond ((plist-get data :report) (magy-child-draw--result item))
+    (cond ((magy-child-draw--in-graph-p data) "")
+          ((plist-get data :report) (magy-child-draw--result item))
           ((plist-get data :content) (magy-child-draw--message item))
           (t (propertize (format "data from %s, for no model to read\n"
                                  (magy-child-draw--sender data))
                          'face 'shadow)))))
+
+(defun magy-child-draw--in-graph-p (data)
+  "Return non-nil if the message DATA is a result which a graph took, and shows.
+The line of its task leads to the transcript with that result.  What no
+graph took, say after a cancel, is for the reader."
+  (when-let* (((plist-get data :report))
+              ((eq 'dropped (plist-get data :queue)))
+              (sender (magy--get data :mail :sender))
+              ((string-match "\\`\\(.*\\)/\\([^/]+\\)\\.[[:alnum:]_-]+\\.[0-9]+\\'" sender))
+              (call (match-string 2 sender))
+              ((equal (match-string 1 sender) (magy-project-session magy-transcript--view)))
+              (item (magy-transcript-item call)))
+    (plist-get (magy-item-data item) :graph)))
 
 (defun magy-child-draw--sender (data)
   "Return the name of who sent the message DATA."

@@ -189,7 +189,7 @@ Kinds that are not known are ignored."
              (lambda (item)
                (and (memq (magy-item-kind item) '(user mail))
                     (or (null at) (< (magy-item-start item) at))
-                    (not (eq 'waiting (plist-get (magy-item-data item) :queue)))
+                    (not (memq (plist-get (magy-item-data item) :queue) '(waiting dropped)))
                     (magy-item-id item)))))))
 
 (defun magy-session--notice (update seq)
@@ -222,6 +222,7 @@ Without any, a reply begins anew and its streamed text is void."
 (defun magy-session--tool (update seq)
   "Apply the tool call UPDATE; SEQ as always."
   (let* ((item (magy-session--ensure 'tool (plist-get update :toolCallId) seq))
+         (had (plist-get (magy-item-data item) :graph))
          (meta (magy--get update :_meta :magy))
          (status (plist-get update :status)))
     (magy-transcript-merge item
@@ -240,7 +241,17 @@ Without any, a reply begins anew and its streamed text is void."
       (setf (plist-get (magy-item-data item) :tail) nil)
       (dolist (key '(:graph :deliberation)) ; what streamed of it is not how it ended
         (unless (plist-get meta key)
-          (setf (plist-get (magy-item-data item) key) nil))))))
+          (setf (plist-get (magy-item-data item) key) nil))))
+    (unless (eq (null had) (null (plist-get (magy-item-data item) :graph)))
+      (magy-session--touch-results item))))
+
+(defun magy-session--touch-results (call)
+  "Have the results drawn of which the graph of CALL, new or void, shows the tasks."
+  (magy-transcript-map-back
+   (lambda (item)
+     (when (eq 'mail (magy-item-kind item))
+       (magy-transcript-touch item))
+     (eq item call))))
 
 (defun magy-session--code (content)
   "Return of CONTENT, that of a call which is judged, all that would run.

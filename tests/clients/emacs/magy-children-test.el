@@ -447,11 +447,31 @@ Its server follows SCENARIO."
       (ends nil)
       (should-not (string-search "north" (magy-test-visible))))))
 
-(defun magy-test-result (seq)
-  "Have the result of the child 5.0 arrive as entry SEQ."
+(ert-deftest magy-graph-shows-the-results-that-it-took-and-no-others ()
+  :tags '(E092)
+  (magy-test-with-children nil
+    (cl-flet ((graph (graph &optional status)
+                (magy-test-tell 5 :sessionUpdate "tool_call_update" :toolCallId "5.0"
+                                :name "run_graph" :title "Run 5 tasks" :status status
+                                :_meta (and graph (list :magy (list :graph graph)))))
+              (result-p ()
+                (magy-session--flush (magy-test-project))
+                (and (string-search "result ✓" (magy-test-visible)) t)))
+      (graph (magy-test-graph '("▸" "running" 0 "emacs-1/5.0.north.1") '("·" "waiting" 1 nil)))
+      (magy-test-result 6 "emacs-1/5.0.north.1")
+      (should (result-p)) ; after a cancel it stays so
+      (magy-test-tell 7 :sessionUpdate "_magy_queue" :order [] :dropped ["01R"])
+      (should-not (result-p))
+      ;; Where there is no graph any more, nothing else shows it.
+      (graph nil "cancelled")
+      (should (result-p)))))
+
+(defun magy-test-result (seq &optional sender)
+  "Have the result of the child 5.0, or SENDER, arrive as entry SEQ."
   (magy-test-tell seq :sessionUpdate "_magy_mail" :messageId "01R"
-                  :mail '(:id "01R" :sender "emacs-1/5.0" :agent "explore" :name "Look around"
-                          :to "emacs-1" :payload "text" :delivery "queue")
+                  :mail (list :id "01R" :sender (or sender "emacs-1/5.0") :agent "explore"
+                              :name "Look around"
+                              :to "emacs-1" :payload "text" :delivery "queue")
                   :content [(:type "text" :text "There are **two**.\n* No more.")]
                   :report '(:turnId "t" :status "completed" :stopReason "end_turn" :requests 2
                             :usage (:totalTokens 12000) :cost (:amount 0.25 :unpriced 0)

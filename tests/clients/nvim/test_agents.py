@@ -96,6 +96,7 @@ def test_a_graph_shows_its_tasks_and_leads_to_their_agents(start: Start) -> None
         nvim.command("Magy allow")
         nvim.until_seen("✓ north (general): completed", "  ✓ draft (general): completed",
                         "All is written.", "○ idle")  # fmt: skip
+        assert "result ✓" not in nvim.seen(), "the graph shows it"
         nvim.keys("<Esc>")
         nvim.command("wincmd k")
         nvim.lua("vim.fn.search('draft (general)', 'bw')")

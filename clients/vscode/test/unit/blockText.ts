@@ -6,7 +6,7 @@ import { asker, covers } from "../../webview/state/questions";
 import { answer, body, extent, noticeHead, partText, planHead, planMark, spawnBody } from "../../webview/state/text";
 import type { Transcript } from "../../webview/state/transcript";
 import {
-  agentCall, childOf, contentText, duration, endedBadly, inputOf, isSpawn, lifeOf, markOf, reportOf, ruleOf, senderOf, taskOf,
+  agentCall, childOf, contentText, duration, endedBadly, inputOf, isInGraph, isSpawn, lifeOf, markOf, reportOf, ruleOf, senderOf, taskOf,
 } from "../../webview/state/words";
 
 /** All that a block says, unfolded. Empty for what is not shown among the blocks. */
@@ -30,7 +30,7 @@ function raw(t: Transcript, block: Block): string {
     case "notice":
       return notice(data);
     case "mail":
-      return mail(data);
+      return mail(t, block);
     case "question":
       return question(t, data);
   }
@@ -77,7 +77,9 @@ function spawn(t: Transcript, block: Block): string {
   return `${head}\n${spawnBody(t, block)}`;
 }
 
-function mail(data: Data): string {
+function mail(t: Transcript, block: Block): string {
+  if (isInGraph(t, block)) return "";
+  const { data } = block;
   const text = (data.content ?? []).map(contentText).join("\n");
   if (data.report) {
     const head = joined(`result ${markOf(data.report.status)} ${data.mail?.agent ?? ""}`, data.mail?.name ?? "", reportOf(data));

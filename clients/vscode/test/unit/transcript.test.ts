@@ -87,6 +87,22 @@ function logOf(name: string): Pick<SubscribeResult, "events" | "summary"> {
   return { events, summary: { ...result.summary, interactions: [] } };
 }
 
+test("a result that no graph took is shown, and one whose graph is void", () => {
+  const t = recorded("graph");
+  const results = () => t.blocks.filter((one) => one.kind === "mail" && blockText(t, one) !== "").length;
+  assert.equal(results(), 0);
+  const sender = "s-1/5.0.north.2";
+  const mail = { id: "01R", sender, agent: "explore", name: "north", to: "s-1", payload: "text", delivery: "queue" };
+  const report = { status: "completed", usage: {}, seconds: 0 };
+  update(t, { sessionUpdate: "_magy_mail", messageId: "01R", mail, content: [], report } as never);
+  update(t, { sessionUpdate: "_magy_queue", added: "01R", delivery: "queue" } as never);
+  assert.equal(results(), 1, "it waits: the graph was cancelled");
+  t.take();
+  update(t, { sessionUpdate: "tool_call_update", toolCallId: "5.0", status: "cancelled" } as never);
+  assert.equal(results(), 4);
+  assert.equal([...t.take().blocks].filter((one) => one.kind === "mail").length, 4, "they are drawn anew");
+});
+
 test("entries that come twice, and deltas that are missing, change nothing", () => {
   for (const name of ["tools", "restore", "thinking", "question"]) {
     const twice = recorded(name).blocks.length;

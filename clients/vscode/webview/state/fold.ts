@@ -208,8 +208,17 @@ function message(t: Transcript, kind: Kind, id: string, text: string, seq: numbe
   if (!known || !t.older) t.touch(block);
 }
 
+/** Has the results drawn anew of which a graph that came, or is void, shows the tasks. */
+function touchResults(t: Transcript, call: Block): void {
+  t.back((block) => {
+    if (block.kind === "mail") t.touch(block);
+    return block === call;
+  });
+}
+
 function toolCall(t: Transcript, news: ToolCallUpdate, seq: number): void {
   const block = t.ensure("tool", news.toolCallId, seq);
+  const had = block.data.graph !== undefined;
   const about = news._meta?.magy;
   const parts = news.content ?? undefined;
   t.merge(block, {
@@ -234,6 +243,7 @@ function toolCall(t: Transcript, news: ToolCallUpdate, seq: number): void {
     if (!about?.graph) delete block.data.graph;
     if (!about?.deliberation) delete block.data.deliberation;
   }
+  if (had !== (block.data.graph !== undefined)) touchResults(t, block);
 }
 
 function output(t: Transcript, id: string, text: string): void {
@@ -252,7 +262,7 @@ function plan(t: Transcript, news: PlanUpdate, seq: number): void {
   const { entries } = news.plan;
   let turn = "";
   t.backHere((block) => {
-    if (!["user", "mail"].includes(block.kind) || block.data.queue === "waiting") return false;
+    if (!["user", "mail"].includes(block.kind) || ["waiting", "dropped"].includes(block.data.queue ?? "")) return false;
     turn = block.id;
     return true;
   });

@@ -165,6 +165,17 @@ export function taskOf(input: CallInput): string {
   return clipped(input.task_name || input.prompt);
 }
 
+/**
+ * Whether a block is the result of a task that a graph took, and whose graph shows the task: it leads to the transcript
+ * with that result. What no graph took, say after a cancel, is for the reader.
+ */
+export function isInGraph(t: Transcript, block: Block): boolean {
+  const { mail, report, queue } = block.data;
+  if (!mail || !report || queue !== "dropped") return false;
+  const [, parent, call] = /^(.*)\/([^/]+)\.[\w-]+\.\d+$/.exec(mail.sender) ?? [];
+  return parent === t.session && call !== undefined && t.get(call)?.data.graph !== undefined;
+}
+
 /** Who sent a message. */
 export function senderOf(data: Data): string {
   const mail = data.mail;

@@ -6,7 +6,7 @@ import { harmless } from "../state/harmless";
 import { isAsked } from "../state/questions";
 import { codeOf, graphMore, graphRest, noticeHead, planHead, planMark, spawnBody } from "../state/text";
 import {
-  agentCall, begun, childOf, contentText, duration, endedBadly, inputOf, isPicture, isSpawn, lifeOf, reportOf, ruleOf,
+  agentCall, begun, childOf, contentText, duration, endedBadly, inputOf, isInGraph, isPicture, isSpawn, lifeOf, reportOf, ruleOf,
   senderOf, sessionOf, taskOf,
 } from "../state/words";
 import { plain, toEditor, uncut } from "./bounded";
@@ -387,6 +387,8 @@ function mail(shown: Shown, block: Block, element: HTMLElement): () => void {
   const show = section(shown, block, element);
   return () => {
     const { data } = block;
+    element.hidden = isInGraph(shown.t, block);
+    if (element.hidden) return;
     const sender = sessionOf(shown.t, block);
     show({
       icon: statusIcon(data.report?.status),

@@ -50,8 +50,19 @@ local function message(t, kind, id, text, seq)
   end
 end
 
+--- Has the results drawn anew of which a graph that came, or is void, shows the tasks.
+local function touch_results(t, call)
+  t:back(function(block)
+    if block.kind == "mail" then
+      t:touch(block)
+    end
+    return block == call
+  end)
+end
+
 local function tool_call(t, news, seq)
   local block, more = t:ensure("tool", news.toolCallId, seq), about(news)
+  local had = block.data.graph ~= nil
   if t.answered[block.id] then
     t:touch(t.answered[block.id])
   end
@@ -78,6 +89,9 @@ local function tool_call(t, news, seq)
     -- What streamed of it is not how it ended.
     block.data.graph, block.data.deliberation = more.graph, more.deliberation
   end
+  if had ~= (block.data.graph ~= nil) then
+    touch_results(t, block)
+  end
 end
 
 local function output(t, id, text)
@@ -97,7 +111,8 @@ end
 local function plan(t, news, seq)
   local turn = ""
   t:back_here(function(block)
-    if (block.kind == "user" or block.kind == "mail") and block.data.queue ~= "waiting" then
+    local queue = block.data.queue
+    if (block.kind == "user" or block.kind == "mail") and queue ~= "waiting" and queue ~= "dropped" then
       turn = block.id
       return true
     end

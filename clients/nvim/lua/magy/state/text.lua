@@ -99,7 +99,10 @@ local function notice(_, block)
   return head .. ((data.description or "") ~= "" and ": " .. data.description or "")
 end
 
-local function mail(_, block)
+local function mail(t, block)
+  if words.is_in_graph(t, block) then
+    return ""
+  end
   local data = block.data
   local text = content.all(data.content)
   if data.report then

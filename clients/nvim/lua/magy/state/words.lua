@@ -159,6 +159,18 @@ function M.graph(graph)
   return table.concat(lines)
 end
 
+--- Returns whether a block is the result of a task that a graph took, and whose graph shows the task: it
+--- leads to the transcript with that result. What no graph took, say after a cancel, is for the reader.
+function M.is_in_graph(t, block)
+  local data = block.data
+  if block.kind ~= "mail" or not data.report or data.queue ~= "dropped" then
+    return false
+  end
+  local parent, call = (data.mail.sender or ""):match("^(.*)/([^/]+)%.[%w_-]+%.%d+$")
+  local graph = parent == t.session and t:get(call)
+  return graph and graph.data.graph ~= nil or false
+end
+
 --- Columns before what is below the head of a block, and of the drawing of a node's vote.
 local INDENT, COLUMN = 4, 24
 
