@@ -39,7 +39,7 @@ from magy_server.core.events import (
 from magy_server.core.mcp.names import in_words, is_key
 from magy_server.core.reviews.review_events import Noted, Restored
 from magy_server.core.skills.statement import uses
-from magy_server.core.text.sanitizing import LINE, shortened, visible
+from magy_server.core.text.sanitizing import LINE, shortened, unpadded, visible
 from magy_server.core.values import (
     Call,
     Content,
@@ -225,7 +225,7 @@ def emptied(kind: str, id: str) -> Update:
 def interaction(asked: Asked, texts: Mapping[Hash, str]) -> dict[str, Any]:
     """An open question as clients get it, in updates and from `magy/interaction/list`. `title`,
     `rule` and `covers` are each one line to be shown as it is; `content` is all that would run or
-    change, where the title does not say it."""
+    change, where the title does not say it. Much white space is only counted."""
     return {
         "interactionId": asked.id,
         "kind": "form" if asked.form else "permission",
@@ -244,7 +244,7 @@ def asking(form: Form) -> dict[str, Any]:
     read."""
     from magy_server.core.mcp.forms import for_clients, told
 
-    text = {"type": "content", "content": {"type": "text", "text": told(form)}}
+    text = {"type": "content", "content": {"type": "text", "text": unpadded(told(form))}}
     return {"form": for_clients(form), "content": [text]}
 
 
@@ -261,10 +261,10 @@ def ahead(
     """Returns what a call would run or change, as the content of a call, made to be read."""
     if preview is None or preview not in texts:
         return []
-    text = visible(texts[preview])
+    text = texts[preview]
     if code:
-        return [{"type": "content", "content": {"type": "text", "text": text}}]
-    return [_diff((), text, paths)]
+        return [{"type": "content", "content": {"type": "text", "text": unpadded(text)}}]
+    return [_diff((), visible(text), paths)]
 
 
 def _of_mail(event: Mailed | Closed) -> Iterable[Update]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,21 @@ async def test_what_the_person_refuses_is_not_done(root: Path, state: Path) -> N
         await one.turn(session, "be polite")
         assert statuses(one) == ["pending", "failed"]
         assert "hello" in (root / "app.py").read_text()
+
+
+async def test_white_space_leads_nothing_of_a_command_out_of_sight(root: Path, state: Path) -> None:
+    command = "echo ok" + " " * 300 + "\n" * 40 + "; rm -rf build"
+    script = f"call: bash {json.dumps({'command': command})}\n---\ntext: Done.\n"
+    async with client(root, state, script) as one:
+        await one.initialize()
+        session = await one.new()
+        one.permission = lambda params: "reject_once"
+        await one.turn(session, "go")
+        (asked,) = one.asked("session/request_permission")
+        call = asked["params"]["toolCall"]
+        assert call["title"] == "Run echo ok ⟨300 spaces⟩  ⏎ ⟨39 empty lines⟩ ⏎ ; rm -rf build"
+        (part,) = call["content"]
+        assert "echo ok ⟨300 spaces⟩ \n⟨39 empty lines⟩\n; rm" in part["content"]["text"]
 
 
 async def test_answers_are_those_that_editors_know(root: Path, state: Path) -> None:

@@ -37,6 +37,25 @@ text: Both done.
 """
 
 
+@pytest.mark.parametrize(
+    ("between", "counted"),
+    [
+        (" " * 250, "? Run echo ok ⟨250 spaces⟩ ; rm -rf build"),
+        (r"\n" * 40, "? Run echo ok ⏎ ⟨39 empty lines⟩ ⏎ ; rm -rf build"),
+    ],
+)
+def test_white_space_leads_nothing_of_a_command_out_of_sight(
+    magy: Magy, between: str, counted: str
+) -> None:
+    magy.script(f'call: bash {{"command": "echo ok{between}; rm -rf build"}}\n')
+    with terminal(magy) as one:
+        one.run("run", "go")
+        screen = one.see(counted, "[n] no  [y] once")
+        assert all(line.strip(" │") for line in screen.rstrip().split("\n")), screen
+        one.press("n", "Enter")
+        one.see("[")
+
+
 @pytest.mark.req("G022")
 def test_a_question_is_answered_with_a_key(magy: Magy) -> None:
     magy.script(EDIT)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from magy_server.core.events import Asked, Configured, Entry, Event, Judged, Opened
 from magy_server.core.text.markdown import Markdown
-from magy_server.core.text.sanitizing import INVISIBLE, shortened, visible
+from magy_server.core.text.sanitizing import INVISIBLE, shortened, unpadded, visible
 from magy_server.core.updates import updates
 from magy_server.core.values import Decision, Facts, Grant
 
@@ -46,7 +46,7 @@ def test_all_that_is_left_shows(text: str) -> None:
 @settings(deadline=None)
 @given(st.text(alphabet="ab \n\t\u202e", max_size=200), st.integers(10, 60))
 def test_a_glance_is_all_of_it_or_says_what_is_left_out(text: str, most: int) -> None:
-    whole, line = visible(text).strip().replace("\t", " "), shortened(text, most)
+    whole, line = unpadded(text.strip()).strip().replace("\t", " "), shortened(text, most)
     assert "\n" not in line
     if len(whole) <= most:
         assert line.replace(" ⏎ ", "\n") == whole
@@ -62,6 +62,21 @@ def test_a_glance_is_all_of_it_or_says_what_is_left_out(text: str, most: int) ->
     lines = int(cut[3].replace(",", "")) if cut[3] else 1
     assert lines == between.count("\n") + 1
     assert cut[3] != "1"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a" + " " * 300 + "; b", "a ⟨300 spaces⟩ ; b"),
+        ("a" + "\t" * 40 + "b", "a ⟨40 spaces⟩ b"),
+        ("a" + "\n" * 40 + "b", "a\n⟨39 empty lines⟩\nb"),
+        ("a" + f"\n{' ' * 60}" * 40 + "\nb", "a\n⟨40 empty lines⟩\nb"),
+        ("a" + " " * 39 + "b\n\n\n\nc", "a" + " " * 39 + "b\n\n\n\nc"),
+    ],
+)
+def test_much_white_space_is_counted(text: str, shown: str) -> None:
+    assert unpadded(text) == shown and unpadded(shown) == shown
+    assert shortened(text, 300) == shown.replace("\n", " ⏎ ")
 
 
 HIDES = "ls \x1b[2K\u202e\nrm"

@@ -16,6 +16,8 @@ from tests.patience import PATIENCE
 
 TWO = "ls -la\nrm -rf precious"
 LONG = "\n".join(["echo begin", *(f"echo {n} {'x' * 30}" for n in range(60)), "rm -rf precious"])
+SPACES = "echo ok" + " " * 200 + "; rm -rf precious"
+LINES = "echo ok" + "\n" * 40 + "rm -rf precious"
 HIDDEN = "ls \x1b]0;; rm -rf precious;\x07 \u202e\u200b"
 ASKS = {"permission": {"*": "ask"}}
 
@@ -50,9 +52,11 @@ async def opened(one: Person) -> dict[str, Any]:
         ("rm -rf precious", "Run rm -rf precious"),
         (TWO, "Run ls -la ⏎ rm -rf precious"),
         (HIDDEN, "Run ls <U+001B>]0;; rm -rf precious;<U+0007> <U+202E><U+200B>"),
-        ("# " + "y" * 290 + "\n" * 9 + "rm -rf precious",
-         "Run # " + "y" * 178 + " … (+16 characters) … " + "y" * 96
-         + " ⏎ " * 9 + "rm -rf precious"),
+        (SPACES, "Run echo ok ⟨200 spaces⟩ ; rm -rf precious"),
+        (LINES, "Run echo ok ⏎ ⟨39 empty lines⟩ ⏎ rm -rf precious"),
+        ("# " + "y" * 295 + "\n" * 4 + "rm -rf precious",
+         "Run # " + "y" * 178 + " … (+16 characters) … " + "y" * 101
+         + " ⏎ " * 4 + "rm -rf precious"),
     ],
 )  # fmt: skip
 @pytest.mark.req("G022")
@@ -71,7 +75,9 @@ async def test_the_wire_has_all_that_runs(
             shown = whole(question)
             assert "rm -rf precious" in shown and "\x1b" not in shown and "\u202e" not in shown
             if "\n" in command:
-                assert question["content"][0]["content"]["text"] == command
+                assert question["content"][0]["content"]["text"] == command.replace(
+                    "\n" * 40, "\n⟨39 empty lines⟩\n"
+                )
 
 
 async def test_both_ends_and_what_is_left_out_between_them(root: Path, state: Path) -> None:
@@ -161,6 +167,24 @@ async def test_a_plain_client_is_shown_all_that_runs(root: Path, state: Path) ->
         (question,) = (await one.request("interaction/list"))["interactions"]
         assert question["title"] == "Run ls -la ⏎ rm -rf precious"
         assert (root / "precious").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "counted"),
+    [
+        (SPACES.replace(" " * 200, " " * 300), "echo ok ⟨300 spaces⟩ ; rm"),
+        (LINES, "echo ok ⏎ ⟨39 empty lines⟩ ⏎ rm"),
+    ],
+)
+async def test_white_space_leads_nothing_out_of_sight_in_a_plain_client(
+    root: Path, state: Path, command: str, counted: str
+) -> None:
+    async with person(root, state, calling(command), knows_magy=False) as one:
+        window = Window(one, "Refuse")
+        await one.new()
+        await one.turn("Go")
+        assert window.messages[0]["message"].startswith(f"Run {counted} -rf precious\n(")
+        assert "Show all of it" not in window.titles()
 
 
 @pytest.mark.parametrize("documents", [True, False])

@@ -169,7 +169,8 @@ class Interaction(Wire):
     tool_call_id: str
     title: str = Field(
         description="One line, to show unchanged: `⏎` is a line end, `<U+202E>` a character "
-        "that does not show, `… (+812 characters, 9 lines) …` what is left out in the middle"
+        "that does not show, `⟨300 spaces⟩` or `⟨39 empty lines⟩` much white space, "
+        "`… (+812 characters, 9 lines) …` what is left out in the middle"
     )
     content: list[dict[str, Any]] = Field(
         default=[],

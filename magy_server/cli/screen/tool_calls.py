@@ -10,7 +10,7 @@ from typing import Any
 from magy_server.cli.screen.text import Marks, Span, counted, filled
 from magy_server.core.text import sanitizing
 from magy_server.core.text.columns import shortened, width_of, wrapped
-from magy_server.core.text.sanitizing import harmless, one_line, visible
+from magy_server.core.text.sanitizing import harmless, one_line, unpadded, visible
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
 
@@ -100,7 +100,7 @@ class Call:
     @property
     def command(self) -> str:
         given = self.raw.get("command") if isinstance(self.raw, dict) else None
-        return visible(given) if isinstance(given, str) else ""
+        return unpadded(given) if isinstance(given, str) else ""
 
 
 def outcome(call: Call, marks: Marks, width: int | None, *, whole: bool = False) -> list[Span]:
@@ -277,7 +277,7 @@ def _ahead(call: Call, title: str, marks: Marks, width: int | None) -> list[Span
     it."""
     if call.patch:
         return _coloured(call.patch)
-    text = (visible(call.text) or call.command).strip("\n")
+    text = (unpadded(call.text) or call.command).strip("\n")
     if not _untold(text, title):
         return []
     bar = f"{INDENT}{marks.bar} "  # nothing in it passes for a line of the question

@@ -36,6 +36,9 @@ TITLE = 1_000
 LINE = 300
 """Characters that are shown of a command, of a rule, of what an answer covers."""
 _UNUSUAL = regex(r"[^\n\t\x20-\x7e]")
+_BLANK = regex(r"\n(?:[ \t]*\n){4,}")
+_WIDE = regex(r"[ \t]{40,}")
+"""White space that is counted: four empty lines in a row, and as much as half a line."""
 _VARIANT = regex(r"[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 
@@ -46,10 +49,25 @@ def visible(text: str) -> str:
     return _UNUSUAL.sub(_escaped, text)
 
 
+def unpadded(text: str) -> str:
+    """`text`, as `visible`, where much white space is only counted (`⟨300 spaces⟩`, `⟨39 empty
+    lines⟩`): what stands behind it is not led out of sight."""
+    return _WIDE.sub(_spaces, _BLANK.sub(_empty_lines, visible(text)))
+
+
+def _spaces(match: re.Match[str]) -> str:
+    return f" ⟨{len(match.group())} spaces⟩ "
+
+
+def _empty_lines(match: re.Match[str]) -> str:
+    count = match.group().count("\n") - 1
+    return f"\n⟨{count} empty lines⟩\n"
+
+
 def shortened(text: str, most: int) -> str:
-    """`text`, as `visible`, on one line: all of it if that is no more than `most` characters, else
+    """`text`, as `unpadded`, on one line: all of it if that is no more than `most` characters, else
     both its ends, and between them how much is left out."""
-    text = visible(text).strip()
+    text = unpadded(text.strip()).strip()
     if len(text) <= most:
         return _line(text)
     tail = most * 2 // 5

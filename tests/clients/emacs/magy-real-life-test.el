@@ -97,6 +97,18 @@ text: All done.
       (should-not (file-directory-p (expand-file-name "build" magy-test-root)))
       (should (directory-files magy-audit-directory nil "\\`audit-[0-9]+\\.jsonl\\'")))))
 
+(ert-deftest magy-real-white-space-leads-nothing-out-of-sight ()
+  "What a question says of a command is what runs, with its end."
+  (magy-test-real (format "prompt: clean up
+call: bash {\"command\": \"echo ok%s%s; rm -rf build\"}
+---
+text: All done.
+" (make-string 300 ?\s) (mapconcat #'identity (make-list 40 "\\n") ""))
+    (magy-prompt "clean up")
+    (should (equal "Run echo ok ⟨300 spaces⟩  ⏎ ⟨39 empty lines⟩ ⏎ ; rm -rf build"
+                   (plist-get (magy-test-question) :title)))
+    (magy-test-see "echo ok ⟨300 spaces⟩ \n⟨39 empty lines⟩\n; rm -rf build")))
+
 (defun magy-test-second-emacs ()
   "Start another Emacs on the session of this one; return its process."
   (let ((process-environment

@@ -14,6 +14,7 @@ from tests.mcp.test_servers import HERE
 
 STATUS = "return require('magy').status()"
 COMMAND = "printf one\nprintf two\nprintf three\nprintf four\nprintf five\nrm -rf build"
+PADDED = "echo ok" + " " * 300 + "\n" * 40 + "; rm -rf build"
 LONG = f"prompt: long\ncall: bash {json.dumps({'command': COMMAND})}"
 
 
@@ -46,6 +47,12 @@ def test_a_prompt_streams_asks_and_edits_the_live_buffer(start: Start, shop: Pat
             "one undo for the turn",
             lambda: nvim.text() == PRICES.rstrip("\n") + "\n# not saved yet",
         )
+
+
+def test_white_space_leads_nothing_of_a_command_out_of_sight(start: Start) -> None:
+    with start(f"prompt: go\ncall: bash {json.dumps({'command': PADDED})}", "prices.py") as nvim:
+        nvim.command("Magy ask go")
+        nvim.until_seen("⟨300 spaces⟩", "⟨39 empty lines⟩", "; rm -rf build")
 
 
 def test_an_empty_prompt_and_a_question_say_their_keys(start: Start) -> None:

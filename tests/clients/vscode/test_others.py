@@ -352,7 +352,7 @@ def deliberated(scene: Scene) -> None:
     one.until(lambda: said in one.notifications(), "that it holds")
     holds = magy(scene, "", "magi", "list").stdout
     assert f"{second} holds in the place of {first}: a person accepted it." in holds
-    one.command("Magy: Show CASPER's Emotional Log…")
+    one.command("Magy: Show What CASPER Remembers…")
     one.choose("I have read all of it")
     one.until(lambda: kept_log.read(str(shop)).reviewed, "that it was read")
     one.choose("dread")

@@ -34,6 +34,11 @@ def package() -> zipfile.ZipFile:
     return zipfile.ZipFile(VSIX)
 
 
+def test_log_finds_the_log_in_the_palette(manifest: dict[str, Any]) -> None:
+    titles = [one["title"] for one in manifest["contributes"]["commands"]]
+    assert [title for title in titles if re.search(r"\blog\b", title, re.I)] == ["Show Log"]
+
+
 def test_every_command_is_in_the_palette_under_magy_or_hidden_there(
     manifest: dict[str, Any],
 ) -> None:

@@ -1030,7 +1030,7 @@ export interface Interaction {
   /** `form`: the call runs, and its MCP server asks for something: see `form` */
   kind: "permission" | "form";
   toolCallId: string;
-  /** One line, to show unchanged: `⏎` is a line end, `<U+202E>` a character that does not show, `… (+812 characters, 9 lines) …` what is left out in the middle */
+  /** One line, to show unchanged: `⏎` is a line end, `<U+202E>` a character that does not show, `⟨300 spaces⟩` or `⟨39 empty lines⟩` much white space, `… (+812 characters, 9 lines) …` what is left out in the middle */
   title: string;
   /** All that would run or change, as the content of a tool call, where the title does not say it: a person can see it before they answer */
   content: (Output | Diff)[];
