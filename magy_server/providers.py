@@ -132,7 +132,8 @@ def lend(
     for name, key in keys.items():
         one = all.get(name)
         if one is None or not one.api_key_env:
-            why = "asks for no key" if one else f"is not known; known are {', '.join(all)}"
+            no_variable = "asks for no key (it has no `api_key_env`)"
+            why = no_variable if one else f"is not known; known are {', '.join(all)}"
             useless.append(f"The editor has a key for the provider {name!r}, which {why}.")
         elif not environ.get(one.api_key_env, "").strip():
             environ[one.api_key_env] = key

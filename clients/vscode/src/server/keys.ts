@@ -69,6 +69,7 @@ async function askProvider(kept: Record<string, string>): Promise<string | undef
   if (choice?.label !== OTHER) return choice?.label;
   return vscode.window.showInputBox({
     title: "Name of the provider, as in magy.toml",
+    prompt: "Without an api_key_env in its entry there, a provider gets no key.",
     validateInput: (text) => (/^[\w.-]+$/.test(text) ? undefined : "A name has no blanks."),
   });
 }

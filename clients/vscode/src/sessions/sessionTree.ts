@@ -89,6 +89,8 @@ export class SessionTree implements vscode.TreeDataProvider<Node>, vscode.Dispos
     if (nth !== this.asked) return; // it was asked again meanwhile, and that answer is newer
     this.sessions = sessions;
     this.cursor = cursor;
+    // Before the view has asked for its rows it counts as empty.
+    await vscode.commands.executeCommand("setContext", "magy.noSessions", sessions.length === 0);
   }
 }
 
