@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from magy_server.core.graphs.graph import GraphTask
+from magy_server.tools.agents import graph_tool
 from tests.cli.harness import Magy
 from tests.patience import PATIENCE
 
@@ -245,6 +247,20 @@ def test_what_is_wrong_with_the_words_is_said(magy: Magy, tasks: Path) -> None:
     assert "nobody" in done.stdout and done.returncode == 1
 
 
+@pytest.mark.parametrize(
+    ("ids", "title"),
+    [
+        (["one"], "Run 1 task: one"),
+        (["x" * 31, "y" * 31], f"Run 2 tasks: {'x' * 31}, {'y' * 31}"),
+        ([f"price-{n}" for n in range(1_200)],
+         "Run 1,200 tasks: price-0, price-1, price-2, price-3, price-4 and 1,195 more"),
+    ],
+)  # fmt: skip
+def test_the_title_of_a_graph_names_tasks_whole(ids: list[str], title: str) -> None:
+    said = graph_tool.said([GraphTask(id=id, prompt="x") for id in ids])
+    assert said == title and len(said) <= graph_tool.TITLE
+
+
 FAILS = """
 prompt: look north
 text: Cold.
@@ -267,6 +283,7 @@ def test_the_end_says_how_many_tasks_failed(magy: Magy, tasks: Path) -> None:
     *_, last = done.stdout.splitlines()
     assert last.startswith("1 of 3 tasks failed · ")
     assert last.endswith(f" continue: magy run --resume {session['sessionId']}")
+    assert "✗ south (explore): failed" in done.stdout and " 0 tokens" not in done.stdout
     quiet = magy("graph", "run", str(tasks), "--bypass", "--quiet")
     assert quiet.returncode == 1 and quiet.stderr == "magy: 1 of 3 tasks failed.\n"
     result = json.loads(

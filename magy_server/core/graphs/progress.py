@@ -127,10 +127,11 @@ class GraphProgress:
             parts.append(tries[-1].child.model or "its model")
             if seconds := self.seconds(task.id):
                 parts.append(f"{seconds:.1f} s")
-            more = "+" if spent.usage.unreported else ""
-            unknown = spent.unpriced and not spent.cost
-            cost = "cost unknown" if unknown else f"${spent.cost:.4f}"
-            parts.append(f"{spent.usage.total}{more} tokens, {cost}")
+            if spent.requests:
+                more = "+" if spent.usage.unreported else ""
+                unknown = spent.unpriced and not spent.cost
+                cost = "cost unknown" if unknown else f"${spent.cost:.4f}"
+                parts.append(f"{spent.usage.total}{more} tokens, {cost}")
         if len(tries) > 1:
             parts.append(f"{len(tries)} attempts")
         return ", ".join(parts)

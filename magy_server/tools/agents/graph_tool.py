@@ -101,9 +101,16 @@ async def _worktrees(
 
 
 def said(tasks: Sequence[GraphTask], begins: str = "Run") -> str:
-    """Returns on one line what a call does."""
-    count = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
-    return shortened(f"{begins} {count}: {', '.join(task.id for task in tasks)}", TITLE)
+    """Returns on one line what a call does; no name is cut."""
+    count = "1 task" if len(tasks) == 1 else f"{len(tasks):,} tasks"
+    named = f"{begins} {count}: {tasks[0].id}"
+    for place, task in enumerate(tasks[1:], 1):
+        left = len(tasks) - place
+        longer = f"{named}, {task.id}"
+        if len(longer if left == 1 else f"{longer} and {left - 1:,} more") > TITLE:
+            return f"{named} and {left:,} more"
+        named = longer
+    return named
 
 
 async def _best(ctx: FactContext, tasks: Sequence[GraphTask]) -> Mapping[str, str]:
