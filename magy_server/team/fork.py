@@ -31,7 +31,7 @@ from magy_server.core.state.fold import fold
 from magy_server.core.state.spending import INHERITED
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState
-from magy_server.core.summary import summarise
+from magy_server.core.summary import summarise, title
 from magy_server.core.values import CallId, Hash, Usage
 from magy_server.engine.calls import closed
 from magy_server.engine.log import ahead
@@ -39,6 +39,7 @@ from magy_server.engine.world import put
 
 ALL = -1
 """Turns: every one."""
+FORK = "Fork of "
 NO_GRANT = Withdrawn(grant="")
 """Stands where an event is left out: the numbers of the others stay as they are."""
 LEFT_OUT = (
@@ -55,7 +56,7 @@ PARENTS = "[Your parent agent's call, which had not ended when you were spawned.
 def copied(entries: Sequence[Entry], stream: Stream, source: tuple[str, int]) -> Batch:
     """Returns the new stream: the `entries`, and at the end what brings it to rest. `source` is the
     session they are from, and the seq of the last of them; blobs are shared. The new session has no
-    parent."""
+    parent, and its title says of which session it is a fork."""
     copies = [entry.model_copy(update={"stream": stream}) for entry in entries]
     state = fold(copies, State(stream))
     events: list[Event] = [_open(entry.event) for entry in copies]
@@ -63,7 +64,7 @@ def copied(entries: Sequence[Entry], stream: Stream, source: tuple[str, int]) ->
     assert isinstance(opened, Opened)
     free = {
         "forked_from": source, "parent": None, "call": "", "rules": None, "limits": None,
-        "place": "", "worktree": None,
+        "place": "", "worktree": None, "title": _title(state),
     }  # fmt: skip
     if opened.place:  # the worktree is the child's
         free["cwd"] = opened.root
@@ -114,8 +115,16 @@ def _unknown(call: CallState) -> Finished:
     return closed(replace(call, orphan=call.started is not None))
 
 
+def _title(state: State) -> str:
+    """Lists of sessions tell it from its source by this."""
+    of = title(state)
+    return of if not of or of.startswith(FORK) else f"{FORK}{of}"
+
+
 def _open(event: Event) -> Event:
-    """Who forks a closed child wants to go on."""
+    """Who forks a closed child wants to go on; a title that was given was the source's."""
+    if isinstance(event, Configured) and event.option == "title":
+        return NO_GRANT
     return NO_GRANT if isinstance(event, Closed) else event
 
 

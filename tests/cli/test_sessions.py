@@ -157,6 +157,25 @@ def test_fork_at_an_entry(magy: Magy, id: str) -> None:
     assert magy("sessions", "fork", id, "--at", "9999").returncode == 2
 
 
+@pytest.mark.req("G025")
+def test_a_list_tells_forks_from_their_source(magy: Magy, id: str) -> None:
+    def titles() -> dict[str, str]:
+        return {session["sessionId"]: session["title"] for session in magy.sessions()}
+
+    def fork(source: str) -> str:
+        return magy("sessions", "fork", source).stdout.strip()
+
+    first = titles()[id]
+    copy = fork(id)
+    again = fork(copy)
+    assert magy("sessions", "title", id, "Mine").returncode == 0
+    titled = fork(id)
+    assert magy("sessions", "title", copy, "Another way").returncode == 0
+    assert titles() == {
+        id: "Mine", titled: "Fork of Mine", copy: "Another way", again: f"Fork of {first}",
+    }  # fmt: skip
+
+
 def test_jsonl_loses_nothing(magy: Magy, id: str, tmp_path: Path) -> None:
     """From the export alone, the same log with the same blobs can be made again."""
     file = tmp_path / "out.jsonl"
