@@ -44,8 +44,8 @@ NAMES = "may have only letters, digits, `.`, `_`"
         ({"prompt": [{"type": "text"}]}, "prompt.0.text is missing"),
         ({"prompt": [{"type": "resource", "resource": {"uri": "u"}}]},
          "prompt.0.resource.text is missing"),
-        ({"agnet": "plan", "name": None}, "name must be a string; agnet is not a "
-            "parameter of this method"),
+        ({"agnet": "plan", "name": None}, "name must be a string; agnet is not "
+            "known here"),
     ],
 )  # fmt: skip
 def test_each_is_one_plain_sentence(given: dict[str, Any], said: str) -> None:

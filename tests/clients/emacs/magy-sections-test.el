@@ -288,7 +288,8 @@
 
 (ert-deftest magy-updates-are-shown-in-batches ()
   :tags '(E009 E045)
-  (let ((magy-ui-batch-insert-delay 3600))
+  (let ((magy-ui-batch-insert-delay 3600)
+        (magy-session--slice 3600))  ; however slow the machine, one batch
     (magy-test-attached (magy-test-scenario)
       (let ((project (magy-test-project)))
         (dolist (word '("one " "two " "three"))

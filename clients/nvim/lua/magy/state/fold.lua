@@ -111,8 +111,8 @@ end
 local function plan(t, news, seq)
   local turn = ""
   t:back_here(function(block)
-    local queue = block.data.queue
-    if (block.kind == "user" or block.kind == "mail") and queue ~= "waiting" and queue ~= "dropped" then
+    local where = block.data.queue
+    if (block.kind == "user" or block.kind == "mail") and where ~= "waiting" and where ~= "dropped" then
       turn = block.id
       return true
     end
