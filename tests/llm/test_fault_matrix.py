@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -12,24 +13,6 @@ from .matrix import CASES, PAGE, WIRES, Outcome
 from .talking import TRANSPORTS
 
 Found = Mapping[tuple[int, str], Outcome]
-
-
-@pytest.fixture(scope="module", params=TRANSPORTS)
-def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Found:
-    """Run once each: most of its time is waiting for what does not come."""
-    directory = tmp_path_factory.mktemp("matrix")
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("MAGY_STATE_DIR", "MAGY_CONFIG_DIR"):
-            patch.setenv(name, str(directory))
-        return asyncio.run(matrix.run(directory, request.param))
-
-
-@pytest.mark.long
-def test_the_page_says_what_happens(found: Found) -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    now = matrix.render(found)
-    stale = set(matrix.comparable(page).splitlines()) ^ set(matrix.comparable(now).splitlines())
-    assert not stale, f"{PAGE.name} is stale; run `python -m tests.llm.matrix --write`"
 
 
 LAWS = {
@@ -62,7 +45,7 @@ LAWS = {
 """What must be so on every wire, whatever a page says: (fault, tries), by how the case begins."""
 
 
-def test_the_laws(found: Found) -> None:
+def keeps_the_laws(found: Found) -> None:
     """The three wires agree; each time the engine asks, one request goes out; a wish to wait is
     honoured; the words name the other side and what to do."""
     for number, case in enumerate(CASES):
@@ -77,3 +60,23 @@ def test_the_laws(found: Found) -> None:
                 assert "What to do: " in outcome.words, where
             if case.retry_after == matrix.ASKED:
                 assert outcome.waits == "as asked", where
+
+
+def is_told_by_the_page(found: Found) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    now = matrix.render(found)
+    stale = set(matrix.comparable(page).splitlines()) ^ set(matrix.comparable(now).splitlines())
+    assert not stale, f"{PAGE.name} is stale; run `python -m tests.llm.matrix --write`"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_the_matrix_keeps_the_laws_and_the_page_tells_it(
+    transport: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One test for both: most of its time is waiting for what does not come."""
+    for name in ("MAGY_STATE_DIR", "MAGY_CONFIG_DIR"):
+        monkeypatch.setenv(name, str(tmp_path))
+    found = asyncio.run(matrix.run(tmp_path, transport))
+    keeps_the_laws(found)
+    is_told_by_the_page(found)
