@@ -296,9 +296,9 @@ def test_the_end_says_how_many_tasks_failed(magy: Magy, tasks: Path) -> None:
 @pytest.mark.req("C026")
 def test_a_task_that_takes_too_long_holds_nobody_up(magy: Magy) -> None:
     sleep = json.dumps({"command": "sleep 300"})
-    magy.script(f"prompt: slow\ncall: bash {sleep}\n---\ntext: Slept.\n\nprompt: sum\ntext: Sum.\n")
+    magy.script(f"prompt: doze\ncall: bash {sleep}\n---\ntext: Slept.\n\nprompt: sum\ntext: Sum.\n")
     file = magy.root / "tasks.json"
-    about = [{"id": "slow", "prompt": "slow", "seconds": 1}, {"id": "quick", "prompt": "sum"},
+    about = [{"id": "slow", "prompt": "doze", "seconds": 1}, {"id": "quick", "prompt": "sum"},
              {"id": "end", "prompt": "sum", "needs": ["slow", "quick"]}]  # fmt: skip
     file.write_text(json.dumps({"tasks": about}))
     done = magy("graph", "run", str(file), "--bypass")
