@@ -78,10 +78,10 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """For `-n auto`: two for each processor that may be used, up to a few: half of its time a test
-    waits, for processes of its own or for the disk."""
+    """For `-n auto`: two for each processor that may be used and one more, up to a few: half of its
+    time a test waits, for processes of its own or for the disk."""
     some = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(2 * (some or 1), _MOST_WORKERS)
+    return min(2 * (some or 1) + 1, _MOST_WORKERS)
 
 
 @pytest.hookimpl(optionalhook=True)
