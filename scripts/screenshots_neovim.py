@@ -153,7 +153,7 @@ def graph(one: Neovim) -> None:
     one.keys("have the release notes written<C-s>")
     one.until_seen("Any yes would allow")
     one.command("Magy allow")
-    one.until_seen("result ✓ explore", "? Run python")
+    one.until_seen("? Run python")
     one.keys("<Esc>")
     one.lua(TRANSCRIPT)
     one.until_seen("changes (explore): completed", "callers (general): asking")
