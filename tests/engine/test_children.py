@@ -215,6 +215,7 @@ text: Worked.
 """
 
 
+@pytest.mark.req("C016")
 async def test_a_child_knows_as_much_of_its_parent_as_it_was_given(tmp_path: Path) -> None:
     async with home(tmp_path, LONG) as one:
         (one.root / "a.txt").write_text("contents\n")

@@ -157,7 +157,7 @@ async def test_a_child_may_only_do_less(root: Path, state: Path) -> None:
         assert outcomes == {free: "completed", held: "denied", wide: "denied"}
 
 
-@pytest.mark.req("G024", "G026")
+@pytest.mark.req("G024", "G026", "C016")
 async def test_caps_of_a_child_and_what_it_took(root: Path, state: Path) -> None:
     async with parent(root, state) as one:
         await one.bypass()
