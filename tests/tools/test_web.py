@@ -318,6 +318,9 @@ async def test_certificates_are_checked_against_the_name(
         assert body(result) == "safe"
         with pytest.raises(ToolError, match=r"(?i)certificate"):
             await workspace.run(fetch, url=site.url("/", "other.example"), private_network=True)
+        cert.unlink()  # read once, as long as the environment names the same file
+        result = await workspace.run(fetch, url=site.url("/", NAME), private_network=True)
+        assert body(result) == "safe"
 
 
 # --- redirects ------------------------------------------------------------------------------------

@@ -329,8 +329,11 @@ def killed(scene: Scene) -> None:
     one.until(lambda: process not in server.servers(shop), "the end of the server")
     one.until(lambda: "interrupted" in one.pane("Sessions"), "that nobody works")
     assert "asks" not in one.pane("Sessions")
+    ended = "Magy's server ended unexpectedly"
+    one.until(lambda: ended in "".join(one.notifications()), "that it ended")
     one.command("Magy: Restart Server")
     one.until(lambda: server.servers(shop), "another server")
+    one.until(lambda: ended not in "".join(one.notifications()), "that this is said no more")
     assert "touch told" in talk.question()
     talk.answer("Allow once")
     talk.said("That was the story")
@@ -409,9 +412,19 @@ def walked_through(scene: Scene) -> None:
 
 
 def begun_anew(scene: Scene) -> None:
-    """While the server hangs, that is said, a list to choose from takes the keys, and what is sent
-    after New Session is for that. Then a model is chosen of those that its provider lists."""
+    """Once a key is set one can write. While the server hangs, that is said, a list to choose from
+    takes the keys, and what is sent after New Session is for that. Then a model is chosen of those
+    that its provider lists."""
     one, talk = scene.window, scene.talk
+    one.command("Magy: Set API Key…")
+    one.choose("Another provider of magy.toml…")
+    one.answer("elsewhere")
+    title = one.page.locator(".quick-input-title:visible")
+    one.until(lambda: title.all_inner_texts() == ["API key for elsewhere"], "the next box")
+    one.answer("no-such-key")
+    focused = "input => document.hasFocus() && document.activeElement === input"
+    prompt = talk.frame.locator("textarea").first
+    one.until(lambda: prompt.evaluate(focused), "that the keys go to the prompt")
     hangs = "Magy's server does not answer."
     scene.server.settings(magy__patience=5)
     (process,) = scene.server.servers(scene.shop)

@@ -60,6 +60,17 @@ def test_every_command_is_in_the_palette_under_magy_or_hidden_there(
     assert not set(names) & set(COMMANDS), "those of the server are the language client's"
 
 
+def test_the_walkthrough_ticks_each_step_by_what_it_offers(manifest: dict[str, Any]) -> None:
+    known = {command["command"] for command in manifest["contributes"]["commands"]}
+    (walkthrough,) = manifest["contributes"]["walkthroughs"]
+    for step in walkthrough["steps"]:
+        offered = set(re.findall(r"\(command:([\w.]+)\)", step["description"]))
+        ticked = {event for event in step["completionEvents"] if event.startswith("onCommand:")}
+        assert offered <= known, step["id"]
+        assert not ticked or offered & {event.partition(":")[2] for event in ticked}, step["id"]
+    assert offered == {"magy.answerQuestion", "magy.review.openAll"}, "what the first turn needs"
+
+
 def test_no_key_is_taken_where_magy_is_not_at_hand(manifest: dict[str, Any]) -> None:
     for binding in manifest["contributes"].get("keybindings", []):
         assert binding.get("when"), f"{binding['command']} takes {binding['key']} everywhere"

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { type Button, registerCommands, sentence, tell } from "../commands";
 import { type Connection, PROTOCOL } from "../connection";
+import { link, unlinked } from "../questions/words";
 import { ServerGone } from "../wire/errors";
 import { Doctor } from "./doctor";
 import { misfit } from "./find";
@@ -41,15 +42,17 @@ export function registerServer(
     "magy.locateServer": () => locate(launcher),
     "magy.setApiKey": async () => {
       const done = await keys.ask();
-      if (done) await anew(connection, done);
+      if (!done) return;
+      await anew(connection, done);
+      await vscode.commands.executeCommand("magy.focusTranscript");
     },
     "magy.trustProject": () => trustProjects(connection),
   });
   context.subscriptions.push(
     connection.onDidChangeState((state) => {
-      if (state === "dead") void tell("error", connection.problem, RESTART, LOG, DOCTOR);
+      if (state === "dead") void tellForNow(connection, connection.problem, RESTART, LOG, DOCTOR);
       if (state === "missing") void tell("warning", connection.problem, INSTALL, LOCATE);
-      if (state === "silent") void tellOfSilence(connection);
+      if (state === "silent") void tellForNow(connection, "Magy's server does not answer.", RESTART, LOG);
       if (state === "running") {
         const wrong = misfit(connection.about, { version, protocol: PROTOCOL });
         if (wrong) void tell("warning", wrong, RESTART);
@@ -62,20 +65,19 @@ export function registerServer(
   void quietly(log, followPython(context, connection, launcher));
 }
 
-/** Says that the server does not answer, as long as that is so: only a progress can be taken back. */
-async function tellOfSilence(connection: Connection): Promise<void> {
-  const links = [RESTART, LOG].map(({ title, command }) => `[${title}](command:${command})`);
+/** Says that the server is of no use now, as long as that is so: only a progress can be taken back. */
+async function tellForNow(connection: Connection, problem: string, ...buttons: Button[]): Promise<void> {
+  const links = buttons.map(({ title, command }) => link(title, command));
+  const title = `${unlinked(problem)} ${links.join(" · ")}`;
   await vscode.window.withProgress(
-    {
-      location: vscode.ProgressLocation.Notification,
-      title: `Magy's server does not answer. ${links.join(" · ")}`,
-    },
-    () =>
+    { location: vscode.ProgressLocation.Notification, title, cancellable: true },
+    (_, closed) =>
       new Promise<void>((resolve) => {
-        const heard = connection.onDidChangeState(() => {
-          heard.dispose();
+        const listening = [connection.onDidChangeState(() => end()), closed.onCancellationRequested(() => end())];
+        const end = () => {
+          vscode.Disposable.from(...listening).dispose();
           resolve();
-        });
+        };
       }),
   );
 }
@@ -150,10 +152,10 @@ async function anew(connection: Connection, done: string): Promise<void> {
   if (connection.state !== "running") return connection.restart();
   const { sessions } = await connection.request("magy/session/list", {});
   if (sessions.some((one) => one.state === "running")) {
-    return tell("info", `${done} It counts when the server starts again; an agent is at work.`, RESTART);
+    return void tell("info", `${done} It counts when the server starts again; an agent is at work.`, RESTART);
   }
   await connection.restart();
-  await tell("info", done);
+  void tell("info", done);
 }
 
 /** Another interpreter may bring another server. */
