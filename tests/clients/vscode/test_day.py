@@ -416,6 +416,7 @@ def begun_anew(scene: Scene) -> None:
     takes the keys, and what is sent after New Session is for that. Then a model is chosen of those
     that its provider lists."""
     one, talk = scene.window, scene.talk
+    one.command("Magy: Focus on Sessions View")
     one.command("Magy: Set API Key…")
     one.choose("Another provider of magy.toml…")
     one.answer("elsewhere")
