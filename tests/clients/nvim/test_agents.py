@@ -104,6 +104,35 @@ def test_a_graph_shows_its_tasks_and_leads_to_their_agents(start: Start) -> None
         nvim.until_seen("I write it.")
 
 
+COLD = """\
+prompt: look into the prices
+call: run_graph {"tasks": [{"id": "north", "prompt": "Look north."},
+  {"id": "south", "prompt": "Look south."}]}
+---
+text: All is written.
+
+prompt: Look north
+text: The north is cold.
+
+prompt: Look south
+call: bash {"command": "touch south"}
+---
+text: The south is warm.
+"""
+
+
+def test_a_result_that_a_cancelled_graph_did_not_take_is_shown(start: Start) -> None:
+    with start(COLD, "prices.py", lines=90) as nvim:
+        nvim.command("Magy")
+        nvim.keys("look into the prices<C-s>")
+        nvim.until_seen("Run 2 tasks: north, south", "Any yes would allow")
+        nvim.command("Magy allow")
+        nvim.until_seen("✓ north (general): completed", "? Run touch south")
+        nvim.command("Magy stop")
+        seen = nvim.until_seen("⊘ Run 2 tasks", "result ⊘ general  south", "○ idle")
+        assert "result ✓" not in seen, "the graph shows what it took"
+
+
 RATES = """\
 prompt: judge the work
 call: spawn_agent {"agent": "explore", "task_name": "Docs", "prompt": "Read the docs."}
