@@ -64,6 +64,7 @@ class GraphRun:
         that could make some, or when somebody has something to say to the parent. Raises what
         spawning and waiting do."""
         await self._look()
+        asking: frozenset[str] = frozenset()
         while True:
             await self._begin()
             how = self._progress()
@@ -73,9 +74,9 @@ class GraphRun:
             try:
                 waited = await self.mailing.wait(
                     self.parent.id, how.live, until="any", itself=True,
-                    deadline=self.world.clock.now() + FOREVER,
+                    deadline=self.world.clock.now() + FOREVER, asked=asking,
                 )  # fmt: skip
-                why = waited.why
+                why, asking = waited.why, waited.asking
             except NotFound:  # one was deleted before it could be waited for
                 why = "done"
             await self._look()

@@ -118,13 +118,15 @@ class Mailing:
         after: int | None = None,
         deadline: float,
         itself: bool = False,
+        asked: frozenset[str] | None = None,
     ) -> Waited:
         """Waits until any or all of these agents, all below `waiter`, have nothing to do; none
         named: its own, see `awaited`. `after`: count only turns that ended after this cursor; where
         the log of `waiter` does not say when one ended, it counts as it is. `deadline`: seconds
         since the epoch; reaching it stops nobody. `itself`: `waiter` waits, and reads what it gets:
         any is the first with something that it has not had, and it also ends when somebody has
-        something to say to `waiter`. The answer has all of them, with a result for those that are
+        something to say to `waiter`. `asked`: it also ends when others of them wait for an answer
+        themselves than these. The answer has all of them, with a result for those that are
         done. Raises NotFound, InvalidRequest."""
         for id in (ids := ids or await self.awaited(waiter, after)):
             if not tree.is_below(id, waiter):
@@ -135,7 +137,15 @@ class Mailing:
         session = await self._session(waiter)
         targets = [await self._session(id) for id in dict.fromkeys(ids)]
         waiting = Waiting(
-            self._world, self._sessions, self._children, session, targets, until, after, itself
+            self._world,
+            self._sessions,
+            self._children,
+            session,
+            targets,
+            until,
+            after,
+            itself,
+            asked,
         )
         return await waiting.until(deadline)
 

@@ -20,11 +20,11 @@ from magy_server.engine.session import Session
 from magy_server.engine.world import World
 from magy_server.team.children import Children
 
-Why = Literal["done", "timed_out", "interrupted"]
+Why = Literal["done", "timed_out", "interrupted", "asking"]
 
 
 class Waiting:
-    """`targets` are below `waiter`; `after` is a cursor in its log. For `itself` see
+    """`targets` are below `waiter`; `after` is a cursor in its log. For `itself` and `asked` see
     `Mailing.wait`."""
 
     def __init__(
@@ -37,6 +37,7 @@ class Waiting:
         until: Literal["any", "all"],
         after: int | None,
         itself: bool,
+        asked: frozenset[str] | None,
     ) -> None:
         self._world = world
         self._sessions = sessions
@@ -46,6 +47,7 @@ class Waiting:
         self._any = until == "any"
         self._after = after
         self._itself = itself
+        self._asked = asked
         self._moved = asyncio.Event()
         self._watching = ExitStack()
         self._deleted: list[str] = []
@@ -91,7 +93,12 @@ class Waiting:
             await self._waiter.refresh()
             if self._ended():
                 return "done"
-        return "interrupted" if self._itself and self._waiter.state.queue.steers else None
+        if self._itself and self._waiter.state.queue.steers:
+            return "interrupted"
+        return None if self._asked in (None, self._asking()) else "asking"
+
+    def _asking(self) -> frozenset[str]:
+        return frozenset(target.id for target in self._targets if target.state.questions)
 
     async def _renew(self) -> None:
         """What was only let go from memory is still there; the store knows what was deleted."""
@@ -149,7 +156,7 @@ class Waiting:
                 results.append(await self._result(target))
             except NotFound:  # deleted, perhaps by another process
                 self._deleted.append(target.id)
-        return Waited(tuple(results), cursor, why, tuple(self._deleted))
+        return Waited(tuple(results), cursor, why, tuple(self._deleted), self._asking())
 
     async def _result(self, target: Session) -> Result:
         """One that is not below the waiter directly has told its own parent."""

@@ -257,6 +257,34 @@ def drawn(one: Person) -> list[str]:
     return found
 
 
+ASKS = script(
+    "prompt: start",
+    graph(task("asks", "touch it")),
+    "---\ntext: {{last}}\n",
+    "prompt: touch it\n" + call("bash", command="touch made; sleep 1") + "---\ntext: Made.\n",
+)
+
+
+async def test_a_task_whose_agent_asks_is_drawn_as_one_that_asks(root: Path, state: Path) -> None:
+    """Also where nothing else happens meanwhile; and as one at work when it has its answer."""
+    async with person(root, state, ASKS) as one:
+        await one.new()
+        await one.ask("start")
+        await one.respond((await one.question())["interactionId"])
+        asked = await one.client.wait_for(
+            "magy/interaction/changed", lambda p: "asks" in p["sessionId"] and p["opened"]
+        )
+        await until(lambda: drawn(one) == ["? asks (general): asking"])
+        about = {"sessionId": asked["sessionId"], "outcome": "allow"}
+        await one.client.request(
+            "magy/interaction/respond",
+            {**about, "interactionId": asked["opened"][0]["interactionId"]},
+        )
+        await until(lambda: drawn(one) == ["▸ asks (general): running"])
+        await one.end()
+        assert "✓ asks (general): completed" in one.said() and (root / "made").exists()
+
+
 async def test_who_cancels_stops_the_agents_and_begins_no_other(root: Path, state: Path) -> None:
     async with person(root, state, HELD) as one:
         await bypass(one)

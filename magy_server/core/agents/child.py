@@ -121,13 +121,15 @@ class Result:
 @dataclass(frozen=True, slots=True)
 class Waited:
     """How a wait ended. `cursor`: pass it to the next wait, so that nothing is missed. `why`: the
-    results have come, the time was up, or the person (or another agent) wrote to the session that
-    waits. `deleted`: the ids of those that are not there any more."""
+    results have come, the time was up, the person (or another agent) wrote to the session that
+    waits, or others of them ask than asked before. `deleted`: the ids of those that are not there
+    any more. `asking`: of those that wait for an answer themselves."""
 
     results: tuple[Result, ...]
     cursor: int
-    why: Literal["done", "timed_out", "interrupted"]
+    why: Literal["done", "timed_out", "interrupted", "asking"]
     deleted: tuple[str, ...] = ()
+    asking: frozenset[str] = frozenset()
 
 
 def refusal(
