@@ -234,7 +234,7 @@ async def test_what_follows_an_attachment_follows_its_answer(root: Path, state: 
                 seq = message["params"]["update"].get("_meta", {}).get("magy", {}).get("seq")
                 assert not seq or seq > answered, "told after the answer, and in it"
                 told = max(seq or 0, told)
-        assert len(asked) > 10
+        assert len(asked) > 4, "also where one answer takes as long as ten rounds"
 
 
 async def test_a_prompt_whose_process_died_before_its_turn_is_run_by_another(

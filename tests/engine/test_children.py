@@ -495,7 +495,7 @@ async def test_a_fork_of_a_child_is_nobodys_child(tmp_path: Path) -> None:
         opened = fork.state.opened
         assert opened == Opened(
             root=str(one.root), cwd=str(one.root), agent="general", model=opened and opened.model,
-            title="work", forked_from=("s/job", opened and opened.forked_from[1]),
+            title="Fork of work", forked_from=("s/job", opened and opened.forked_from[1]),
         )  # fmt: skip
         assert opened.parent is None
         with pytest.raises(NotFound, match="is not a child"):
