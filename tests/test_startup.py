@@ -114,7 +114,36 @@ async def test_the_engine_is_loaded_when_the_client_is_ready(tmp_path: Path) -> 
         sessions = await client.request("magy/session/list", {"cwd": str(tmp_path)})
         assert sessions["sessions"] == []
         loaded = imported(client.stderr.decode())
-        assert "sqlite3" in loaded and not loaded & {"pygls", "lsprotocol"}
+        assert "sqlite3" in loaded and not loaded & {"pygls", "lsprotocol", "email", "zipfile"}
+
+
+def test_values_are_shown_to_no_plug_in_of_pydantic(tmp_path: Path) -> None:
+    """Nor is anything installed looked through for one, which loads as much as a door does."""
+    about = tmp_path / "curious-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: curious\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[pydantic]\ncurious = curious:plugin\n")
+    (tmp_path / "curious.py").write_text(
+        "print('curious', file=__import__('sys').stderr)\n"
+        "class Plugin:\n"
+        "    def new_schema_validator(self, *about):\n"
+        "        return None, None, None\n"
+        "plugin = Plugin()\n"
+    )
+    there = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    code = "from pydantic import TypeAdapter\nTypeAdapter(int)"
+    usual = subprocess.run(
+        [sys.executable, "-c", code], env=there, capture_output=True, text=True, check=True
+    )
+    assert "curious" in usual.stderr
+
+    command = [sys.executable, "-X", "importtime", "-m", "magy_server", "config", "check"]
+    places = {"MAGY_STATE_DIR": str(tmp_path), "MAGY_CONFIG_DIR": str(tmp_path)}
+    run = subprocess.run(
+        command, env={**there, **places}, capture_output=True, text=True, check=True
+    )
+    assert "pydantic" in imported(run.stderr)
+    assert "curious" not in run.stderr and "importlib.metadata" not in run.stderr
 
 
 async def test_pygls_is_not_loaded_for_documents_but_for_notebooks(tmp_path: Path) -> None:
