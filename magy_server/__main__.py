@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import argparse
 import atexit
-import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from magy_server import privacy
+from magy_server import garbage, privacy
 from magy_server.cli.exit_codes import CANCELLED
 from magy_server.cli.parser import build
-
-COLLECTING = (20_000, 10, 50)
-"""How often Python looks for cycles of garbage, as `gc.set_threshold` has it. While modules are
-imported, looking ten times as often is a twentieth of the start. Logs are folded into hundreds of
-thousands of values without a cycle: to look through all of them is to stand still for half a
-second, so that it is done rarely."""
 
 if TYPE_CHECKING:
     from magy_server.api.doctor import Examine
@@ -69,7 +62,7 @@ def _is_interrupt(error: BaseException | None) -> bool:
 
 
 def _main(arguments: Sequence[str] | None) -> int:
-    gc.set_threshold(*COLLECTING)
+    garbage.begin()
     _open_standard_streams()
     privacy.begin()
     parser = build()
@@ -183,7 +176,7 @@ def _composition() -> Composition:
     def composing() -> Compose:
         from magy_server.app import compose
 
-        return compose
+        return garbage.once_running(compose)
 
     def shrink(stopped: Callable[[], bool]) -> Shrunk:
         from magy_server.store.shrinking import shrink
@@ -207,7 +200,7 @@ def _lsp() -> int:
     def composition() -> Compose:
         from magy_server.app import compose
 
-        return compose
+        return garbage.once_running(compose)
 
     return run(EditorFrontDoor(composition, _scratch, _examine), stdin, stdout, greeting)
 
@@ -237,7 +230,7 @@ def _acp(*, draft: bool) -> int:
     def composition() -> Compose:
         from magy_server.app import compose
 
-        return compose
+        return garbage.once_running(compose)
 
     return run(composition, _scratch, _examine, stdin, stdout, greeting, draft=draft)
 

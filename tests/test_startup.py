@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from magy_server.garbage import RUNNING, STARTING
 from tests.lsp.client import Client, SimulatedEditor
 
 SDKS = {"anthropic", "openai", "git"}
@@ -21,6 +22,8 @@ ENGINE_ROOM = {"aiosqlite", "psutil", "rapidfuzz", "sqlite3", "tree_sitter", "ya
 FRAMEWORKS = {"asyncio", "lsprotocol", "pydantic", "pygls"}
 MOST_BEFORE_THE_ANSWER = 80
 """Top-level modules, Python's own among them, until `initialize` is answered."""
+MOST_LOOKED_THROUGH = 2_000
+"""Objects that the search for garbage goes through at once while Magy starts."""
 MOST_TEXTS = 80
 """Annotations of models that are texts."""
 IMPORT_TIME = re.compile(r"^import time:[^|]*\|[^|]*\|\s*([\w.]+)\s*$", re.MULTILINE)
@@ -115,6 +118,34 @@ async def test_the_engine_is_loaded_when_the_client_is_ready(tmp_path: Path) -> 
         assert sessions["sessions"] == []
         loaded = imported(client.stderr.decode())
         assert "sqlite3" in loaded and not loaded & {"pygls", "lsprotocol", "email", "zipfile"}
+
+
+async def test_garbage_is_looked_for_once_the_engine_runs_and_not_before(tmp_path: Path) -> None:
+    """What is there when it runs is never looked through again."""
+    code = (
+        "import atexit, gc, sys\n"
+        "def told(phase, about):\n"
+        "    if phase == 'start':\n"
+        "        print('looked', len(gc.get_objects(0)), file=sys.stderr, flush=True)\n"
+        "def left():\n"
+        "    print('left', gc.get_freeze_count(), *gc.get_threshold(), file=sys.stderr)\n"
+        "gc.callbacks.append(told)\n"
+        "atexit.register(left)\n"
+        "from magy_server.__main__ import command\n"
+        "command()\n"
+    )
+    async with Client.spawn((sys.executable, "-c", code, "lsp"), cwd=tmp_path) as client:
+        await client.initialize(tmp_path)
+        await client.request("magy/agent/list")
+        looked = re.findall(r"^looked (\d+)$", client.stderr.decode(), re.MULTILINE)
+        log = await client.ended()
+    print(looked)
+    assert looked and max(map(int, looked)) < MOST_LOOKED_THROUGH
+    left = re.search(r"^left (\d+) (\d+)", log, re.MULTILINE)
+    assert left, log
+    frozen, often = map(int, left.groups())
+    assert frozen > 20 * MOST_LOOKED_THROUGH
+    assert often == RUNNING[0] < STARTING[0]
 
 
 def test_values_are_shown_to_no_plug_in_of_pydantic(tmp_path: Path) -> None:
