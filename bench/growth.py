@@ -90,10 +90,11 @@ def _costs(magy: Magy, marks: tuple[int, ...]) -> Iterator[tuple[int, float]]:
 
 
 def _sessions(run: Run) -> str:
-    """Two lines for each length: for the first process that loads the session, which folds its
-    whole log, and for the next one, which finds what that kept. All of it is as a client sees it;
-    `silence` is the longest time in which the server answered nothing, though it was asked all the
-    time."""
+    """Three lines for each length: for the first process that loads the session, which folds its
+    whole log; for the next one, which finds what that kept; and for one that finds nothing of this
+    Magy, but shows the session long enough before it is prompted. All of it is as a client sees
+    it; `silence` is the longest time in which the server answered nothing, though it was asked all
+    the time."""
     lines = ["| events | loaded | first word after, s | CPU, s | longest silence, ms |"]
     lines.append("| ---: | --- | ---: | ---: | ---: |")
     for count in EVENTS[: run.choose(2, 3)]:
@@ -107,6 +108,13 @@ def _sessions(run: Run) -> str:
                 another = Magy(peer, magy.root)
                 another.turn("bench-stream-1")
                 lines.append(_line(count, "again", _prompted(another, "p2")))
+            _updated(state)
+            with Peer(run, *MAGY, state=state, env=KEY) as peer:
+                shown = Magy(peer, magy.root)
+                shown.turn("bench-stream-1")
+                peer.request("magy/session/subscribe", sessionId="long")
+                _kept(state, count)
+                lines.append(_line(count, "for the first time, once shown", _prompted(shown, "p3")))
     return "\n".join(lines)
 
 
@@ -119,9 +127,16 @@ def _kept(state: Path, count: int) -> None:
     """Waits until there is a snapshot, if the session is long enough for one."""
     while count >= EVERY:
         with closing(sqlite3.connect(state / "magy.db")) as db:
-            if db.execute("SELECT 1 FROM snapshots WHERE seq >= ?", (count,)).fetchone():
+            query = "SELECT 1 FROM snapshots WHERE seq >= ? AND code != ''"
+            if db.execute(query, (count,)).fetchone():
                 return
         time.sleep(0.05)
+
+
+def _updated(state: Path) -> None:
+    """As if another Magy had made the snapshots."""
+    with closing(sqlite3.connect(state / "magy.db")) as db, db:
+        db.execute("UPDATE snapshots SET code = ''")
 
 
 async def _write(state: Path, root: Path, count: int) -> None:
@@ -180,12 +195,21 @@ def _prompted(magy: Magy, id: str) -> tuple[float, float, float]:
         peer.request("magy/session/list", limit=1)
         silence = max(silence, time.perf_counter() - asked)
         if any(_speaks(message) for message in peer.messages):
-            return time.perf_counter() - began, peer.processor_time() - used, silence
+            found = time.perf_counter() - began, peer.processor_time() - used, silence
+            break
         peer.messages.clear()
+    if not any(_idle(message) for message in peer.messages):
+        peer.wait(_idle)
+    return found
+
+
+def _idle(message: dict[str, Any]) -> bool:
+    update: dict[str, Any] = message.get("params", {}).get("update", {})
+    return update.get("sessionUpdate") == "state_update" and update.get("state") == "idle"
 
 
 def _speaks(message: dict[str, Any]) -> bool:
     update = message.get("params", {}).get("update", {})
-    if update.get("sessionUpdate") == "state_update" and update.get("state") == "idle":
+    if _idle(message):
         raise Failed(f"The turn ended with {update}")
     return str(update.get("sessionUpdate")) == "agent_message_chunk"

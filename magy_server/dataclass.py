@@ -41,7 +41,7 @@ def _made(given: type, *, frozen: bool, eq: bool, slots: bool, kw_only: bool) ->
     if frozen:
         methods |= {"__setattr__": _refuse_change, "__delattr__": _refuse_change}
         if slots:
-            methods |= {"__getstate__": _state, "__setstate__": _set_state}
+            methods |= _pickling(kind)
     for name, method in methods.items():
         if name not in own:
             setattr(kind, name, method)
@@ -123,11 +123,15 @@ def _refuse_change(self: Any, name: str, value: Any = None) -> None:
     raise dataclasses.FrozenInstanceError(f"cannot change field {name!r}")
 
 
-def _state(self: Any) -> list[Any]:
+def _pickling(kind: type) -> dict[str, Any]:
     """For copies and pickles, since a frozen instance cannot be changed attribute by attribute."""
-    return [getattr(self, one.name) for one in dataclasses.fields(self)]
+    names = [one.name for one in dataclasses.fields(kind)]
 
+    def __getstate__(self: Any) -> list[Any]:
+        return [getattr(self, name) for name in names]
 
-def _set_state(self: Any, state: list[Any]) -> None:
-    for one, value in zip(dataclasses.fields(self), state, strict=True):
-        object.__setattr__(self, one.name, value)
+    def __setstate__(self: Any, state: list[Any]) -> None:
+        for name, value in zip(names, state, strict=True):
+            object.__setattr__(self, name, value)
+
+    return {"__getstate__": __getstate__, "__setstate__": __setstate__}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 
 from magy_server.api.service import Service
@@ -12,10 +13,12 @@ LOG = logging.getLogger(__name__)
 
 
 async def warm(service: Service, root: str | None) -> None:
-    """Imports, in a thread, what the first request to the default model will need."""
+    """Imports, in a thread, what the first request to the default model will need. What is there
+    by then stays for as long as the process, so that nobody looks for garbage in it any more."""
     try:
         models = service.world.models(root)
         provider, _ = models.named(await models.default())
         await asyncio.to_thread(provider.warm)
     except MagyError as error:
         LOG.info("%s", error)  # the first turn says it to the person
+    gc.freeze()

@@ -28,7 +28,9 @@ RECENT = 512
 ones are read from the store."""
 
 PAGE = 200
-"""So many entries are read and folded before others get their turn: a few milliseconds."""
+"""So many entries are read at a time: a few milliseconds, in which nobody else reads."""
+SLICE = 50
+"""So many are folded before others get their turn: about a millisecond."""
 
 Decide = Callable[[State], "Write | None"]
 """Looks at the state and says what to append, or None when there is nothing to do any more."""
@@ -119,6 +121,15 @@ class Log:
         state, new = await self._folded(kept, await self._page(kept.seq))
         self._go_on(state, [*entries, *new])
         return True
+
+    async def prepare(self) -> None:
+        """Lets the store keep a snapshot of a log that is not loaded, unless it has one that this
+        Magy made: who loads the log meanwhile waits for it, and goes on from there. Raises
+        StoreError."""
+        async with self._lock:
+            if not self.loaded and await self._snapshots.missing():
+                state, _ = await self._folded(State(self.stream), await self._page(0))
+                await self._snapshots.keep(state)
 
     @property
     def snapshot_due(self) -> bool:
@@ -244,7 +255,10 @@ class Log:
         entries: deque[Entry] = deque(maxlen=None if self.loaded else RECENT)
         while True:
             new = [entry for entry in page if entry.seq > state.seq]
-            state = fold(new, state)
+            for start in range(0, len(new), SLICE):
+                if start:
+                    await asyncio.sleep(0)
+                state = fold(new[start : start + SLICE], state)
             entries += new
             if len(page) < PAGE:
                 return state, list(entries)

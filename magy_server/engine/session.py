@@ -23,6 +23,7 @@ from magy_server.core.ports import Bus, Store
 from magy_server.core.state.state import State
 from magy_server.dataclass import dataclass
 from magy_server.engine.log import Companion, Decide, Log
+from magy_server.engine.snapshots import EVERY
 from magy_server.engine.streaming import Partial, Streaming
 from magy_server.tasks import Tasks, logged
 
@@ -94,6 +95,12 @@ class Session:
 
     async def load(self) -> None:
         await self.log.load()
+
+    def expect(self, length: int) -> None:
+        """Somebody looks at the session, which has so many entries, and may prompt it soon. If it
+        is long, what it is loaded from quickly is made besides, unless that is there."""
+        if length >= EVERY and not self.log.loaded:
+            self.later(self.log.prepare())
 
     async def append(self, decide: Decide) -> Sequence[Entry]:
         """Appends as `Log.append` does. Raises StoreError, NotFound."""

@@ -58,6 +58,13 @@ class Snapshots:
         self._last = state.seq
         return state, entries
 
+    async def missing(self) -> bool:
+        """Returns whether one can be made, and none is there that this Magy made. Raises
+        StoreError."""
+        code = await asyncio.to_thread(_code)
+        found = await self._store.snapshot(self._stream) if code else None
+        return bool(code) and (found is None or found.code != code)
+
     def due(self, state: State) -> bool:
         """Returns whether enough has come since the last one."""
         return state.seq - self._last >= EVERY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
@@ -13,7 +14,10 @@ import pytest
 from magy_server.core.events import Admitted, Ended, Event, Opened, Prompted, Replied
 from magy_server.core.ports import Batch
 from magy_server.core.values import Text
+from magy_server.engine.log import RECENT
+from magy_server.engine.snapshots import EVERY
 from magy_server.store.sqlite import SqliteStore
+from tests.patience import PATIENCE
 
 from .harness import RpcError, person
 
@@ -23,7 +27,7 @@ TAIL = 5
 
 def events_of(count: int) -> list[Event]:
     """The last `TAIL` turns are numbered from 0."""
-    events: list[Event] = [Opened(root=None, cwd="/", agent="build", model="script/script")]
+    events: list[Event] = [Opened(root=None, cwd="/", agent="build", model="")]
     turns = (count - 1) // 4
     for number in range(TAIL - turns, TAIL):
         turn = f"p{number}"
@@ -73,3 +77,25 @@ async def test_10000_events_open_like_100(root: Path, state: Path) -> None:
         assert [long["floorSeq"], short["floorSeq"]] == [10_002 - 4 * TAIL, 102 - 4 * TAIL]
         with pytest.raises(RpcError, match="cannot be read"):
             await one.request("session/events", sessionId="long", before=long["floorSeq"])
+
+
+async def test_one_that_is_open_is_made_ready_for_the_first_prompt_after_an_update(
+    root: Path, state: Path
+) -> None:
+    """All that a snapshot stands for is made unreadable before the prompt."""
+    await fill(state, {"long": EVERY + 1})
+    async with person(root, state, "prompt: hello\ntext: Good day.\n") as one:
+        await one.request("session/subscribe", sessionId="long")
+        with closing(sqlite3.connect(state / "magy.db")) as database:
+            async with asyncio.timeout(PATIENCE):
+                while not database.execute("SELECT 1 FROM snapshots").fetchone():
+                    await asyncio.sleep(0.01)
+            with database:
+                database.execute(
+                    "UPDATE entries SET body = 'spoilt' WHERE seq <= ?", (EVERY + 1 - RECENT,)
+                )
+        await one.ask("hello", "hello", sessionId="long")
+        idle = await one.client.wait_for(
+            "magy/session/update", lambda p: p["update"].get("state") == "idle"
+        )
+        assert (idle["sessionId"], idle["update"]["stopReason"]) == ("long", "end_turn")

@@ -24,7 +24,7 @@ from magy_server.core.ports import Batch
 from magy_server.core.state.fold import fold
 from magy_server.core.state.state import State
 from magy_server.core.values import Text
-from magy_server.engine.log import PAGE, RECENT, Log, Write
+from magy_server.engine.log import PAGE, RECENT, SLICE, Log, Write
 from magy_server.engine.snapshot_format import dump
 from magy_server.engine.snapshots import EVERY
 from magy_server.store.faulty import Fault, FaultyStore
@@ -67,7 +67,8 @@ async def test_others_get_their_turn_and_nobody_sees_it_half_folded(tmp_path: Pa
     await asyncio.sleep(0)
     await log.load()
     await other
-    assert seen[:PAGES] == [0] * PAGES, "as long as it is folded"
+    turns = PAGES * PAGE // SLICE
+    assert seen[:turns] == [0] * turns, "as long as it is folded"
     assert watching.told == [RECENT], "the others need no memory any more"
     assert log.state == fold(await store.read(STREAM), State(STREAM))
     await log.reload()
@@ -136,6 +137,25 @@ async def test_what_comes_after_a_log_was_loaded_is_in_memory_and_not_all_of_it(
         newest = log.entries_after(seq - RECENT)
         assert newest is not None and [e.seq for e in newest] == [*range(seq - RECENT + 1, seq + 1)]
         assert log.entries_after(seq - 2 * RECENT - 1) is None
+
+
+async def test_one_that_is_missing_is_made_while_nobody_has_the_log_loaded(tmp_path: Path) -> None:
+    async with written(tmp_path) as (store, first):
+        kept = await store.snapshot(STREAM)
+        assert kept is not None
+        log = Log(STREAM, store, (), Watching())
+        await log.prepare()
+        assert len(store.done["keep"]) == 1, "it is there already"
+        await store.keep(STREAM, kept._replace(code="another Magy"))
+        preparing = asyncio.create_task(log.prepare())
+        await asyncio.sleep(0)
+        before = len(store.done["read"])
+        await log.load()
+        await preparing
+        assert await store.snapshot(STREAM) == kept
+        pages = -(-(first.state.seq + 1) // PAGE)
+        assert len(store.done["read"]) == before + pages + 2, "it was folded once"
+        assert log.state == first.state and not log.snapshot_due
 
 
 async def test_one_that_is_of_no_use_costs_a_fold_and_nothing_else(tmp_path: Path) -> None:

@@ -206,6 +206,7 @@ class SessionVerbs:
     def _follow(self, session_id: str, cursor: int) -> None:
         session = self._service.loaded.watch(stream_of(session_id))
         session.want_partials()
+        session.expect(cursor)
         if session_id not in self._subscriptions:
             self._news.follow(session_id)
         subscription = Subscription(self._service, session, self._at.outbox, cursor)

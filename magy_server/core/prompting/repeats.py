@@ -12,11 +12,12 @@ HISTORY = 30
 """How many finished calls are kept for loop detection: ten rounds of the longest cycle."""
 MOMENT = 0.5
 """Seconds. A call that ends sooner has waited for nothing."""
+_ENCODE = json.JSONEncoder(sort_keys=True).encode
 
 
 def signature(call: Call, finished: Finished) -> str:
     """Returns a text that is equal for calls that asked the same and got the same."""
-    asked = json.dumps([call.name, call.arguments, call.invalid], sort_keys=True)
+    asked = _ENCODE([call.name, call.arguments, call.invalid])
     text = f"{asked}\0{finished.status}\0{finished.for_model}"
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 

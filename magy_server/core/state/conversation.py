@@ -147,4 +147,4 @@ def _known(seen: Mapping[str, Hash], event: Finished) -> Mapping[str, Hash]:
         seen = {path: hash for path, hash in seen.items() if path != change.path}
         if change.after and change.now != "link":
             seen[change.path] = change.after
-    return {**seen, **{shown.path: shown.hash for shown in event.seen}}
+    return {**seen, **{shown.path: shown.hash for shown in event.seen}} if event.seen else seen
