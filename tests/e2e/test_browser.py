@@ -48,17 +48,17 @@ def needs_a_browser() -> None:
 
 
 @pytest.fixture
-def headless(tmp_path: Path) -> dict[str, str]:
-    """The environment in which Chromium is, where there is one, that which never shows a window: it
-    does the same in half the time. One of these tests has the other."""
-    program = shutil.which("chromium-headless-shell")
+def windowed(tmp_path: Path) -> dict[str, str]:
+    """The environment in which there is only the Chromium that can show windows, which takes more
+    than twice the time for the same. One of these tests has it."""
+    program = shutil.which("chromium")
     if program is None:
         return {}
     first = tmp_path / "bin"
     first.mkdir()
-    chromium = first / "chromium"
-    chromium.write_text(f'#!/bin/sh\nexec {shlex.quote(program)} "$@"\n')
-    chromium.chmod(0o755)
+    shell = first / "chromium-headless-shell"
+    shell.write_text(f'#!/bin/sh\nexec {shlex.quote(program)} "$@"\n')
+    shell.chmod(0o755)
     return {"PATH": f"{first}{os.pathsep}{os.environ['PATH']}"}
 
 
@@ -108,14 +108,14 @@ async def test_a_page_is_used_after_one_question(root: Path, state: Path) -> Non
 
 @pytest.mark.long
 async def test_a_page_reaches_neither_this_machine_nor_another_page_unasked(
-    root: Path, state: Path, headless: dict[str, str]
+    root: Path, state: Path
 ) -> None:
     """The page of a name that is public is one that may be hostile."""
     allowed: dict[str, Any] = {"permission": {"browser": "allow"}, **ROOTLESS}
     async with (
         WebServer() as secret,
         WebServer() as web,
-        at_work(root, state, headless, **allowed) as (one, server),
+        at_work(root, state, **allowed) as (one, server),
     ):
         secret.page("/", "secret")
         reads = (
@@ -157,13 +157,11 @@ async def test_a_page_reaches_neither_this_machine_nor_another_page_unasked(
 
 
 @pytest.mark.req("A097")
-async def test_a_page_goes_to_none_that_a_rule_denies(
-    root: Path, state: Path, headless: dict[str, str]
-) -> None:
+async def test_a_page_goes_to_none_that_a_rule_denies(root: Path, state: Path) -> None:
     async with WebServer() as web:
         rules = {"*": "allow", web.url("/admin*"): "deny", f"use {web.url('/looked*')}": "deny"}
         allowed: dict[str, Any] = {"permission": {"browser": rules}, **ROOTLESS}
-        async with at_work(root, state, headless, **allowed) as (one, server):
+        async with at_work(root, state, **allowed) as (one, server):
             shop(web, [], away="/admin/users")
             web.page("/admin/users", "everybody")
             web.page("/looked", "looked at")
@@ -189,9 +187,7 @@ async def test_a_page_goes_to_none_that_a_rule_denies(
         assert "Another page" in said["c5"]
 
 
-async def test_what_a_page_loads_and_gives_is_bounded(
-    root: Path, state: Path, headless: dict[str, str]
-) -> None:
+async def test_what_a_page_loads_and_gives_is_bounded(root: Path, state: Path) -> None:
     """A browser takes many times of it."""
 
     async def much(request: Request, exchange: Exchange) -> None:
@@ -204,7 +200,7 @@ async def test_what_a_page_loads_and_gives_is_bounded(
     )
     long = "<p id=said></p><script>said.textContent = 'ab '.repeat(1e6)</script>"
     allowed: dict[str, Any] = {"permission": {"browser": "allow"}, **ROOTLESS}
-    async with WebServer() as web, at_work(root, state, headless, **allowed) as (one, server):
+    async with WebServer() as web, at_work(root, state, **allowed) as (one, server):
         web.answer("/much", much)
         web.page("/loads", loads)
         web.page("/long", long)
@@ -220,10 +216,10 @@ async def test_what_a_page_loads_and_gives_is_bounded(
 
 
 async def test_a_page_that_opens_windows_or_makes_a_long_address_of_its_own_is_shown(
-    root: Path, state: Path, headless: dict[str, str]
+    root: Path, state: Path
 ) -> None:
     allowed: dict[str, Any] = {"permission": {"browser": "allow"}, **ROOTLESS}
-    async with WebServer() as web, at_work(root, state, headless, **allowed) as (one, server):
+    async with WebServer() as web, at_work(root, state, **allowed) as (one, server):
         shop(web, [])
         other = web.url("/other")
         opens = f"<p>Here</p><script>window.open('{other}')</script>"
@@ -272,7 +268,7 @@ async def test_root_has_to_say_that_there_is_no_sandbox(root: Path, state: Path)
 
 
 async def test_a_page_at_an_ipv6_address_is_opened(
-    root: Path, state: Path, headless: dict[str, str]
+    root: Path, state: Path, windowed: dict[str, str]
 ) -> None:
     allowed: dict[str, Any] = {"permission": {"browser": "allow"}, **ROOTLESS}
 
@@ -286,7 +282,7 @@ async def test_a_page_at_an_ipv6_address_is_opened(
         six = await asyncio.start_server(hello, "::1", 0)
     except OSError:
         pytest.skip("this machine has no IPv6")
-    async with six, at_work(root, state, headless, **allowed) as (one, server):
+    async with six, at_work(root, state, windowed, **allowed) as (one, server):
         port = six.sockets[0].getsockname()[1]
         server.reply(made("browser", 1, url=f"http://[::1]:{port}/"))
         server.reply(text("Over."))

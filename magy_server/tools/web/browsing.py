@@ -36,7 +36,11 @@ LONGEST = 2_000_000
 LOADED = 32 << 20
 """Bytes that a page may load; a browser takes many times that of memory."""
 WIDE, HIGH = 1280, 900
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PROGRAMS = (
+    "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome",
+    "google-chrome-stable",
+)  # fmt: skip
+"""The first, which never shows a window, does the same in less than half of the processor time."""
 ARGUMENTS = (
     "--disable-quic", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run", "--disable-gpu", "--force-prefers-reduced-motion",
