@@ -2,7 +2,7 @@
 
 Where a process is killed at each of many places, for example, a run kills at every sixth of them.
 Which sixth depends on the commit, so that the next ones kill at the others, and that a test which
-failed is there again when it is repeated. Laws are held against a quarter of their examples.
+failed is there again when it is repeated. Laws are held against a fifth of their examples.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def one_of(cases: Sequence[T], further: int = 0) -> Sequence[T]:
 
 def examples(count: int) -> int:
     """How many examples there are of a law that is held against `count` where all are."""
-    return count if THOROUGH else max(FEWEST, count // 4)
+    return count if THOROUGH else max(FEWEST, count // 5)
 
 
 def said() -> str:
