@@ -65,8 +65,9 @@ def _main(arguments: Sequence[str] | None) -> int:
     garbage.begin()
     _open_standard_streams()
     privacy.begin()
-    parser = build()
-    chosen = parser.parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    parser = build(next(iter(words), "lsp"))
+    chosen = parser.parse_args(words)
     if sys.platform == "win32":
         print("Magy runs on Linux and macOS; on Windows use WSL.", file=sys.stderr)
         return 2
@@ -82,7 +83,7 @@ def _main(arguments: Sequence[str] | None) -> int:
             | "path" | "completion" | "graph" | "mcp" | "skills" | "plugins" | "models" | "magi"
             | "worktrees"
         ):  # fmt: skip
-            return _terminal(parser, chosen)
+            return _terminal(chosen)
         case "doctor":
             from magy_server.doctor import main as examine
 
@@ -98,7 +99,7 @@ def _main(arguments: Sequence[str] | None) -> int:
 
             return print_requests(chosen.session, chosen.to)
         case "help" if chosen.words:
-            parser.parse_args([*chosen.words, "--help"])  # ends the process
+            build().parse_args([*chosen.words, "--help"])  # ends the process
         case "help":
             return _help()
         case None if os.isatty(0):
@@ -144,10 +145,10 @@ def _open_standard_streams() -> None:
             os.open(os.devnull, os.O_RDWR)
 
 
-def _terminal(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> int:
+def _terminal(chosen: argparse.Namespace) -> int:
     from magy_server.cli.dispatch import perform
 
-    return perform(parser, chosen, _composition)
+    return perform(chosen, _composition)
 
 
 def _mcp(root: str | None) -> int:

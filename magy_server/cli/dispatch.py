@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def perform(
-    parser: argparse.ArgumentParser,
     chosen: argparse.Namespace,
     composition: Callable[[], Composition],
 ) -> int:
@@ -32,7 +31,7 @@ def perform(
     )
 
     try:
-        return _perform(parser, chosen, composition)
+        return _perform(chosen, composition)
     except MagyError as error:
         if isinstance(error, OutputError) and error.quiet:
             drop_output()
@@ -46,7 +45,6 @@ def perform(
 
 
 def _perform(
-    parser: argparse.ArgumentParser,
     chosen: argparse.Namespace,
     composition: Callable[[], Composition],
 ) -> int:
@@ -91,8 +89,9 @@ def _perform(
 
             return _print(client_path(chosen.editor))
     from magy_server.cli.commands.completion import completion
+    from magy_server.cli.parser import build
 
-    return _print(completion(parser, chosen.shell))
+    return _print(completion(build(), chosen.shell))
 
 
 def _print(text: str) -> int:

@@ -4,10 +4,10 @@ once."""
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
 
 from magy_server import __version__
+from magy_server.cli.door_options import acp_options, lsp_options
 from magy_server.cli.exit_codes import EDIT_CODES, EXIT_CODES
 from magy_server.cli.extension_options import plugin_options, skill_options
 from magy_server.cli.mcp_options import mcp_options
@@ -15,75 +15,66 @@ from magy_server.cli.parser_parts import Commands, Parser, flag, root_option, si
 from magy_server.cli.policy_options import audit_options, policy_options
 from magy_server.cli.team_options import graph_options, magi_options
 
-ACP = """\
-Serve an editor that speaks the Agent Client Protocol, on standard input and output.
-Where the editor wants the command of an agent, it is `magy acp`. In Zed's settings.json:
-
-  "agent_servers": {"Magy": {"type": "custom", "command": "magy", "args": ["acp"]}}
-
-docs/clients/acp.md says what to paste in other editors."""
 SESSION = "id or title of a session, or enough of its beginning to be unique"
 
 
-@cache
-def build() -> argparse.ArgumentParser:
+def build(chosen: str = "") -> argparse.ArgumentParser:
+    """Returns the parser of the whole command line. With a command that is `chosen` already it
+    knows only that one, for making the options of all takes longer than a start should."""
     parser = Parser(
         prog="magy", description="An agent backend for editors, and an agent in a terminal."
     )
     parser.add_argument("--version", action="version", version=f"magy {__version__}")
     parser.set_defaults(root=None)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
-    _run(commands)
-    _sessions(commands)
-    _agents(commands)
-    graph_options(commands)
-    _models(commands)
-    for options in (
-        magi_options, _permissions, policy_options, audit_options, mcp_options, skill_options,
-        plugin_options, _worktrees,
-    ):  # fmt: skip
-        options(commands)
-    _config(commands)
-    _edit(commands)
-    _doors(commands)
+    for name, add in COMMANDS.items():
+        if name == chosen or chosen not in COMMANDS:
+            add(commands)
+    return parser
+
+
+def _demo(commands: Commands) -> None:
     demo = commands.add_parser(
         "demo", help="watch an agent do a whole task, in a project made for it"
     )
     flag(demo, "--fast", help="do not pause for the reader")
     flag(demo, "--real", help="use the configured model")
+
+
+def _replay(commands: Commands) -> None:
     replay = commands.add_parser(
         "replay", help="print every model request of a session, byte for byte"
     )
     replay.add_argument("session", metavar="ID", help="session id")
     replay.add_argument("--to", type=int, metavar="SEQ", help="up to this entry of the log")
+
+
+def _path(commands: Commands) -> None:
     path = commands.add_parser(
         "path",
         help="print where the client for an editor is",
         description="Print the directory of the client for an editor, for its configuration.",
     )
     path.add_argument("editor", choices=("emacs", "nvim"), help="the editor")
+
+
+def _completion(commands: Commands) -> None:
     completion = commands.add_parser("completion", help="print completions for a shell")
     completion.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")
-    return parser
 
 
-def _doors(commands: Commands) -> None:
+def _doctor(commands: Commands) -> None:
     doctor = commands.add_parser(
         "doctor", help="say what is wrong with this installation, and how to fix it"
     )
     flag(doctor, "--json", help="print the findings as one JSON object")
+
+
+def _help(commands: Commands) -> None:
     helped = commands.add_parser("help", help="show the most useful commands in a few lines")
     helped.add_argument(
         "words", nargs="*", default=[], metavar="COMMAND", help="what this command does instead"
     )
-    commands.add_parser("lsp", help="serve an editor on standard input and output (the default)")
-    acp = commands.add_parser(
-        "acp",
-        help="serve an editor that speaks the Agent Client Protocol",
-        description=ACP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    flag(acp, "--acp-v2", help="speak the draft of version 2 with editors that ask for it")
 
 
 def _showing(parser: argparse.ArgumentParser) -> None:
@@ -488,3 +479,14 @@ def _config(commands: Commands) -> None:
     verbs.add_parser(
         "untrust", help="take the trust back: the project's configuration can only restrict again"
     )
+
+
+COMMANDS: Mapping[str, Callable[[Commands], None]] = {
+    "run": _run, "sessions": _sessions, "agents": _agents, "graph": graph_options,
+    "models": _models, "magi": magi_options, "permissions": _permissions, "policy": policy_options,
+    "audit": audit_options, "mcp": mcp_options, "skills": skill_options, "plugins": plugin_options,
+    "worktrees": _worktrees, "config": _config, "edit": _edit, "doctor": _doctor, "help": _help,
+    "lsp": lsp_options, "acp": acp_options, "demo": _demo, "replay": _replay, "path": _path,
+    "completion": _completion,
+}  # fmt: skip
+"""What adds each command to the parser, as `magy --help` orders them."""

@@ -11,7 +11,7 @@ import pytest
 
 from magy_server.cli.exit_codes import EXIT_CODES
 from magy_server.cli.overview import overview
-from magy_server.cli.parser import build
+from magy_server.cli.parser import COMMANDS, build
 from tests.patience import PATIENCE
 from tests.test_startup import ENGINE_ROOM, FRAMEWORKS, SDKS, imported
 
@@ -124,6 +124,26 @@ def test_ctrl_c_while_modules_are_loaded_ends_it_silently(tmp_path: Path) -> Non
 )  # fmt: skip
 def test_an_option_before_a_verb_counts_as_one_behind_it(words: str) -> None:
     assert build().parse_args(words.split()).root == "/x"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_that_is_chosen_is_made_alone_and_is_the_same(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = []
+    for parser in (build(command), build()):
+        with pytest.raises(SystemExit):
+            parser.parse_args([command, "--help"])
+        said.append(capsys.readouterr().out)
+        with pytest.raises(SystemExit):
+            parser.parse_args([command, "--nothing-like-it"])
+        said[-1] += capsys.readouterr().err
+    assert said[0] == said[1]
+    assert said[0].startswith(f"usage: magy {command} ")
+    other = "path" if command == "lsp" else "lsp"
+    with pytest.raises(SystemExit):
+        build(command).parse_args([other])
+    assert "invalid choice" in capsys.readouterr().err
 
 
 def test_an_option_that_is_not_given_is_none() -> None:
