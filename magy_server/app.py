@@ -31,7 +31,9 @@ from magy_server.core.spawn_settings import RANGES, SpawnSettings, clamped
 from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.text.surrogates import whole
+from magy_server.core.tool import Tool
 from magy_server.core.values import Content, Hash
+from magy_server.core.variables import GITHUB_TOKENS
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.loaded_sessions import LoadedSessions
 from magy_server.engine.runner import Runner
@@ -64,7 +66,6 @@ from magy_server.team.worktrees import Reaper, Worktrees
 from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.pictures import picture
 from magy_server.tools.files.workspace import WorkspaceFiles
-from magy_server.tools.kit import make_tools
 from magy_server.tools.prompts.instructions import instructions
 from magy_server.tools.prompts.mentions import expand as mentioned
 from magy_server.tools.prompts.skill_tool import skills_section
@@ -72,7 +73,6 @@ from magy_server.tools.shell.piped_programs import PipedPrograms
 from magy_server.tools.shell.process_groups import end_group
 from magy_server.tools.shell.processes import Processes
 from magy_server.tools.tool_schemas import SCHEMAS
-from magy_server.tools.web import github_tool
 
 if TYPE_CHECKING:  # most people have none
     from magy_server.plugins.reloading import LivePlugins
@@ -217,8 +217,11 @@ async def _add(projects: Projects, roots: Sequence[str], store: Store) -> None:
 def _hooks(
     projects: Projects, processes: Processes, world: World, closing: AsyncExitStack
 ) -> Hooks:
-    keys = {tool.name: tool.key for tool in world.tools.there(None).values()}
-    hooks = Hooks(projects.hooks, processes.environment, keys, processes.sandbox)
+    def key(name: str) -> str:
+        tool = world.tools.there(None).get(name)
+        return tool.key if tool else name
+
+    hooks = Hooks(projects.hooks, processes.environment, key, processes.sandbox)
     closing.push_async_callback(hooks.close)
     return hooks
 
@@ -227,7 +230,13 @@ def _worktrees(world: World, processes: Processes) -> Worktrees:
     """Pull requests are opened where the tool `github` leads."""
     api = world.settings(None).tools.github_url
     host = (urlsplit(api).hostname or "").removeprefix("api.")
-    return Worktrees(world, processes.environment, host, partial(github_tool.open_pull, api))
+
+    async def open_pull(repo: str, head: str, base: str, title: str, body: str) -> str:
+        from magy_server.tools.web.github_tool import open_pull
+
+        return await open_pull(api, repo, head, base, title, body)
+
+    return Worktrees(world, processes.environment, host, open_pull)
 
 
 def _slots(herald: Herald, projects: Projects, roots: Sequence[str]) -> LimitedSlots:
@@ -257,7 +266,7 @@ def _hidden(
     asked = [(root, projects.settings(root).redact) for root in (None, *roots)]
     patterns = [pattern for _, one in asked for pattern in one.patterns]
     found = [value for root, one in asked for value in secret_files.values(one.files, root)]
-    found += [os.environ.get(name, "") for name in github_tool.VARIABLES]
+    found += [os.environ.get(name, "") for name in GITHUB_TOKENS]
     found += secret_files.gh_tokens(os.environ)
     for root in (None, *roots):
         found += [value for one in projects.servers(root).values() for value in hidden(one)]
@@ -353,7 +362,15 @@ def _tools(
     """Magy's own tools, those of plugins, and those of MCP servers."""
     settings = projects.settings(None)
     network = settings.sandbox.allow_sandboxed
-    own = make_tools(processes, settings.tools, skills=projects.skills, asks_for_network=network)
+
+    def own() -> Sequence[Tool]:
+        """An editor may be open for long before anybody asks an agent."""
+        from magy_server.tools.kit import make_tools
+
+        return make_tools(
+            processes, settings.tools, skills=projects.skills, asks_for_network=network
+        )
+
     log, login = partial(_server_log, secrets), partial(kept, layers.state_dir())
     means = Means(PipedPrograms(processes), picture, scratch, log, login)
     return Servers(own, projects.servers, means, plugins or UNCHANGING)

@@ -105,7 +105,7 @@ async def main() -> None:
         found = configured(place)
         programs, login = PipedPrograms(Processes(set())), partial(kept, place)
         means = Means(programs, picture, lambda: str(place), _log, login)
-        async with Servers((), lambda root: found, means) as servers:
+        async with Servers(tuple, lambda root: found, means) as servers:
             for name in found:
                 status = await servers.tried(None, name)
                 assert status is not None

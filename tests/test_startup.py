@@ -118,6 +118,9 @@ async def test_the_engine_is_loaded_when_the_client_is_ready(tmp_path: Path) -> 
         assert sessions["sessions"] == []
         loaded = imported(client.stderr.decode())
         assert "sqlite3" in loaded and not loaded & {"pygls", "lsprotocol", "email", "zipfile"}
+        modules = set(IMPORT_TIME.findall(client.stderr.decode()))
+        assert "magy_server.engine.runner" in modules
+        assert not modules & {"magy_server.tools.kit", "magy_server.tools.web.github_tool"}
 
 
 async def test_garbage_is_looked_for_once_the_engine_runs_and_not_before(tmp_path: Path) -> None:

@@ -13,8 +13,10 @@ LOG = logging.getLogger(__name__)
 
 
 async def warm(service: Service, root: str | None) -> None:
-    """Imports, in a thread, what the first request to the default model will need. What is there
-    by then stays for as long as the process, so that nobody looks for garbage in it any more."""
+    """Imports, in a thread, the tools, and what the first request to the default model will need.
+    What is there by then stays for as long as the process, so that nobody looks for garbage in it
+    any more."""
+    await asyncio.to_thread(_tools)
     try:
         models = service.world.models(root)
         provider, _ = models.named(await models.default())
@@ -22,3 +24,7 @@ async def warm(service: Service, root: str | None) -> None:
     except MagyError as error:
         LOG.info("%s", error)  # the first turn says it to the person
     gc.freeze()
+
+
+def _tools() -> None:
+    import magy_server.tools.kit  # noqa: F401

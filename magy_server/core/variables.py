@@ -11,6 +11,8 @@ from fnmatch import fnmatchcase
 
 from magy_server.regex import regex
 
+GITHUB_TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")
+"""Where a token for GitHub is looked for, before the program `gh` is asked."""
 _WORDS = (
     "apikey|key|keys|token|tokens|secret|secrets|password|passwd|passphrase|passwort|pass|pwd|pw|"
     "credential|credentials|creds|cred|auth|authorization|bearer|jwt|pat|otp|dsn|cookie|cookies|"

@@ -53,13 +53,13 @@ class Hooks:
         self,
         found: HooksOf,
         environment: Environment,
-        keys: Mapping[str, str],
+        key: Callable[[str], str],
         sandbox: Sandbox = NO_SANDBOX,
     ) -> None:
-        """`keys`: the permission keys of tools by their names."""
+        """`key`: gives the permission key of a tool by its name."""
         self._found = found
         self._sandbox = sandbox
-        self._keys = keys
+        self._key = key
         self._environment = environment
         self._tasks = Tasks()
         self._free = asyncio.Semaphore(AT_ONCE)
@@ -89,11 +89,10 @@ class Hooks:
     # --- inside ---------------------------------------------------------------------------------
 
     def _for(self, root: str | None, event: HookEvent, tool: str = "") -> list[Hook]:
-        key = self._keys.get(tool, tool)
         return [
             hook
             for hook in self._found(root)
-            if hook.event == event and (not tool or hook.is_for(tool, key))
+            if hook.event == event and (not tool or hook.is_for(tool, self._key(tool)))
         ]
 
     async def _ask(self, hook: Hook, state: State, input: Mapping[str, Any]) -> HookSaid | None:

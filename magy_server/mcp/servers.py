@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
@@ -70,12 +71,13 @@ class Servers:
 
     def __init__(
         self,
-        own: Iterable[Tool],
+        own: Callable[[], Iterable[Tool]],
         configured: Configured,
         means: Means,
         changing: Changing = UNCHANGING,
     ) -> None:
-        self._shipped = {tool.name: tool for tool in own}
+        """`own`: makes Magy's own tools, when one is first wanted."""
+        self._make = own
         self._changing = changing
         self._configured = configured
         self._means = means
@@ -93,6 +95,10 @@ class Servers:
         trace: TracebackType | None,
     ) -> None:
         await self._tasks.cancel()
+
+    @cached_property
+    def _shipped(self) -> Mapping[str, Tool]:
+        return {tool.name: tool for tool in self._make()}
 
     @property
     def _own(self) -> Mapping[str, Tool]:

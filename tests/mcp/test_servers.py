@@ -112,7 +112,7 @@ async def house(
         lambda name: lines.append,
         partial(kept, tmp_path),
     )
-    async with Servers((), lambda root: configured, means) as servers:
+    async with Servers(tuple, lambda root: configured, means) as servers:
         one = House(servers, configured)
         one.logs = lines
         yield one

@@ -18,6 +18,7 @@ from magy_server.core.text.sanitizing import harmless, one_line, shortened
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.tool import FactContext, Gathered, Result, Tool, ToolContext, previewed
 from magy_server.core.values import Facts, Resource
+from magy_server.core.variables import GITHUB_TOKENS
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
 from magy_server.tools.shell.capture import ask
@@ -35,8 +36,6 @@ NEEDED: Mapping[str, Sequence[str]] = {
 }  # fmt: skip
 """What each action cannot do without."""
 READS = frozenset({"list_issues", "list_pulls", "read_issue", "read_pull"})
-VARIABLES = ("GH_TOKEN", "GITHUB_TOKEN")
-"""Where a token is looked for, before the program `gh` is asked."""
 PAGE = 30
 """Entries of a list, and comments of a thread."""
 SHOWN, LONG = 20_000, 4_000
@@ -134,7 +133,7 @@ async def _token(host: str) -> _Token:
 
 
 async def _found(host: str) -> _Token:
-    for name in VARIABLES:
+    for name in GITHUB_TOKENS:
         if value := os.environ.get(name, "").strip():
             return _Token(value, name)
     program = shutil.which("gh")
