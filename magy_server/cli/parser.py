@@ -7,14 +7,32 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 
 from magy_server import __version__
-from magy_server.cli.door_options import acp_options, lsp_options
 from magy_server.cli.exit_codes import EDIT_CODES, EXIT_CODES
 from magy_server.cli.extension_options import plugin_options, skill_options
 from magy_server.cli.mcp_options import mcp_options
-from magy_server.cli.parser_parts import Commands, Parser, flag, root_option, silent
+from magy_server.cli.parser_parts import (
+    Commands,
+    Parser,
+    context,
+    count,
+    flag,
+    positive,
+    root_option,
+    seconds,
+    seq,
+    silent,
+    span,
+)
 from magy_server.cli.policy_options import audit_options, policy_options
 from magy_server.cli.team_options import graph_options, magi_options
 
+ACP = """\
+Serve an editor that speaks the Agent Client Protocol, on standard input and output.
+Where the editor wants the command of an agent, it is `magy acp`. In Zed's settings.json:
+
+  "agent_servers": {"Magy": {"type": "custom", "command": "magy", "args": ["acp"]}}
+
+docs/clients/acp.md says what to paste in other editors."""
 SESSION = "id or title of a session, or enough of its beginning to be unique"
 
 
@@ -75,6 +93,20 @@ def _help(commands: Commands) -> None:
     helped.add_argument(
         "words", nargs="*", default=[], metavar="COMMAND", help="what this command does instead"
     )
+
+
+def _lsp(commands: Commands) -> None:
+    commands.add_parser("lsp", help="serve an editor on standard input and output (the default)")
+
+
+def _acp(commands: Commands) -> None:
+    acp = commands.add_parser(
+        "acp",
+        help="serve an editor that speaks the Agent Client Protocol",
+        description=ACP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    flag(acp, "--acp-v2", help="speak the draft of version 2 with editors that ask for it")
 
 
 def _showing(parser: argparse.ArgumentParser) -> None:
@@ -177,11 +209,11 @@ def _pruning(verbs: Commands) -> None:
         ),
     )
     prune.add_argument(
-        "--older-than", type=_span, required=True, metavar="AGE",
+        "--older-than", type=span, required=True, metavar="AGE",
         help="how long nothing happened: 12h, 30d or 8w (hours, days, weeks)",
     )  # fmt: skip
     prune.add_argument(
-        "--keep", type=_count, default=0, metavar="N",
+        "--keep", type=count, default=0, metavar="N",
         help="keep the N newest sessions of each project, however old they are",
     )  # fmt: skip
     prune.add_argument(
@@ -192,27 +224,6 @@ def _pruning(verbs: Commands) -> None:
     flag(sure, "-n", "--dry-run", help="only say what would go")
     flag(sure, "-y", "--yes", help="do not ask for confirmation")
     flag(prune, "--json", help="print one JSON object")
-
-
-_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
-
-
-def _span(text: str) -> float:
-    """Returns seconds."""
-    number, unit = text[:-1], text[-1:]
-    if not (number.isascii() and number.isdigit() and len(number) < 6 and int(number)):
-        unit = ""
-    if unit not in _HOURS:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not an age: write a number and h, d or w, as in 30d"
-        )
-    return int(number) * _HOURS[unit] * 3600.0
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of sessions")
-    return int(text)
 
 
 def _agents(commands: Commands) -> None:
@@ -288,7 +299,7 @@ def _spawning(verbs: Commands) -> argparse.ArgumentParser:
     spawn.add_argument("--agent", metavar="NAME", help="the agent (default: the parent's)")
     spawn.add_argument("--name", metavar="TITLE", help="a name for the task")
     spawn.add_argument(
-        "--context", type=_context, default=0, metavar="none|all|N",
+        "--context", type=context, default=0, metavar="none|all|N",
         help="how much of the parent's conversation it sees: the latest N turns",
     )  # fmt: skip
     spawn.add_argument(
@@ -334,9 +345,9 @@ def _waiting(verbs: Commands) -> None:
     )
     flag(wait, "--any", help="return when one of them is done (default: when all are)")
     wait.add_argument(
-        "--after", type=_seq, metavar="SEQ", help="count only turns that ended after this cursor"
+        "--after", type=seq, metavar="SEQ", help="count only turns that ended after this cursor"
     )
-    wait.add_argument("--timeout", type=_seconds, default=300.0, metavar="S", help="seconds (300)")
+    wait.add_argument("--timeout", type=seconds, default=300.0, metavar="S", help="seconds (300)")
     flag(wait, "--json", help="print one JSON object")
 
 
@@ -347,31 +358,6 @@ def _listing_agents(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     flag(form, "--json", help="print one JSON object")
     flag(form, "--ids", help="print only the ids")
-
-
-def _context(text: str) -> int:
-    """Returns a number of turns, -1 for all."""
-    if text in ("none", "all"):
-        return -1 if text == "all" else 0
-    if not (text.isdigit() and 1 <= int(text) <= 1000):
-        raise argparse.ArgumentTypeError(f"{text!r} is not none, all, or a number from 1 upwards")
-    return int(text)
-
-
-def _seq(text: str) -> int:
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not the number of an entry")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= 86_400:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds up to 86400")
-    return seconds
 
 
 def _verb(verbs: Commands, name: str, help: str) -> argparse.ArgumentParser:
@@ -388,20 +374,13 @@ def _listing(parser: argparse.ArgumentParser) -> None:
     root_option(parser)
     flag(parser, "--here", help="only this project's sessions")
     parser.add_argument(
-        "--limit", type=_positive, metavar="N", help="how many to list (default: 30)"
+        "--limit", type=positive, metavar="N", help="how many to list (default: 30)"
     )
     parser.add_argument("--cursor", metavar="PLACE", help="continue where the previous page ended")
     flag(parser, "--all", help="list all of them")
     form = parser.add_mutually_exclusive_group()
     flag(form, "--json", help="print one JSON object")
     flag(form, "--ids", help="print only the ids")
-
-
-def _positive(text: str) -> int:
-    number = int(text) if text.isdigit() else 0
-    if not 1 <= number <= 500:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 500")
-    return number
 
 
 EDIT_FORMATS = ("str_replace", "aider", "cline", "roo", "unified", "v4a", "whole")
@@ -486,7 +465,7 @@ COMMANDS: Mapping[str, Callable[[Commands], None]] = {
     "models": _models, "magi": magi_options, "permissions": _permissions, "policy": policy_options,
     "audit": audit_options, "mcp": mcp_options, "skills": skill_options, "plugins": plugin_options,
     "worktrees": _worktrees, "config": _config, "edit": _edit, "doctor": _doctor, "help": _help,
-    "lsp": lsp_options, "acp": acp_options, "demo": _demo, "replay": _replay, "path": _path,
+    "lsp": _lsp, "acp": _acp, "demo": _demo, "replay": _replay, "path": _path,
     "completion": _completion,
 }  # fmt: skip
 """What adds each command to the parser, as `magy --help` orders them."""

@@ -82,3 +82,56 @@ def root_option(parser: argparse.ArgumentParser) -> None:
         "--root", default=argparse.SUPPRESS, metavar="DIR",
         help="the project directory; else the git work tree around the current directory",
     )  # fmt: skip
+
+
+_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
+
+
+def span(text: str) -> float:
+    """Returns seconds."""
+    number, unit = text[:-1], text[-1:]
+    if not (number.isascii() and number.isdigit() and len(number) < 6 and int(number)):
+        unit = ""
+    if unit not in _HOURS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not an age: write a number and h, d or w, as in 30d"
+        )
+    return int(number) * _HOURS[unit] * 3600.0
+
+
+def count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of sessions")
+    return int(text)
+
+
+def context(text: str) -> int:
+    """Returns a number of turns, -1 for all."""
+    if text in ("none", "all"):
+        return -1 if text == "all" else 0
+    if not (text.isdigit() and 1 <= int(text) <= 1000):
+        raise argparse.ArgumentTypeError(f"{text!r} is not none, all, or a number from 1 upwards")
+    return int(text)
+
+
+def seq(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not the number of an entry")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds up to 86400")
+    return seconds
+
+
+def positive(text: str) -> int:
+    number = int(text) if text.isdigit() else 0
+    if not 1 <= number <= 500:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 500")
+    return number
