@@ -55,10 +55,7 @@ STARTING = ("LC_", "LANG", "PYTHON")
 ALSO = "NURSERY_ALSO"
 """The variable of a server's environment that names further modules, for who starts many servers
 that need them: they are imported once, for all that are born from then on."""
-ADAPTERS = (
-    "magy_server.llm.anthropic magy_server.llm.openai httpx2 httpcore2 h11 "
-    "anyio._backends._asyncio anyio.streams.tls anyio.streams.stapled"
-)
+ADAPTERS = "magy_server.llm.anthropic magy_server.llm.openai magy_server.llm.transports.connection"
 """What is imported before the first request to a model that is none of a script."""
 MCP_CLIENT = "magy_server.mcp.sdk_link magy_server.mcp.stdio_streams"
 """What is imported before an MCP server is connected to."""

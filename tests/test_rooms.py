@@ -19,7 +19,7 @@ LEVELS = (
     {"dataclass", "regex"},
     {"edits"},
     {"core"},
-    {"tasks", "own_files", "regular_files", "proxy"},
+    {"tasks", "own_files", "regular_files", "proxy", "certificates"},
     {
         "config", "engine", "tools", "llm", "store", "bus", "sandbox", "mcp", "hooks", "skills",
         "plugins",

@@ -10,7 +10,7 @@ from magy_server.core.ports import ModelRequest
 from magy_server.llm import pictures
 from magy_server.llm.anthropic_wire import Answer, body
 from magy_server.llm.http_provider import HttpProvider
-from magy_server.llm.transport import Vendor
+from magy_server.llm.transports.transport import Vendor
 
 VENDOR = Vendor(
     sdk="anthropic",

@@ -1,7 +1,7 @@
 """`HttpProvider` makes model requests over HTTP; the adapters build on it.
 
-A `Transport` carries requests (authentication, connection pool, HTTP errors); what goes out and
-comes in is the business of the pure wire modules.
+A `Transport` carries requests (authentication, connections, HTTP errors); what goes out and comes
+in is the business of the pure wire modules.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import Any, ClassVar, Literal
@@ -24,14 +24,15 @@ from magy_server.core.prompting.prefix_cache import SoFar
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.text.surrogates import loads
 from magy_server.llm import faults, local_servers, pictures, sse
-from magy_server.llm.http_transport import HttpTransport
 from magy_server.llm.local_servers import is_near
 from magy_server.llm.request_cache import as_json
-from magy_server.llm.sdk_transport import SdkTransport
-from magy_server.llm.transport import (
+from magy_server.llm.transports.choosing import transport_of
+from magy_server.llm.transports.transport import (
     Broken,
+    Cut,
     Endpoint,
     Refused,
+    Response,
     TimedOut,
     TransportError,
     Unusable,
@@ -48,8 +49,6 @@ _PAGES = 20
 _DRAIN = 0.2
 """Seconds to wait for the end of the body after the last event; then the connection is dropped
 instead of used again."""
-
-TRANSPORTS = {"http": HttpTransport, "sdk": SdkTransport}
 
 
 class HttpProvider(ABC):
@@ -92,8 +91,9 @@ class HttpProvider(ABC):
         self._learned: dict[str, Any] = {}
         """What refusals taught, by model. The process keeps it as long as it lives."""
         official = self._official
-        self._transport = TRANSPORTS[transport](
-            Endpoint(self.vendor, self._base_url, self._api_key, official, connect, first_byte)
+        self._transport = transport_of(
+            transport,
+            Endpoint(self.vendor, self._base_url, self._api_key, official, connect, first_byte),
         )
 
     # --- an adapter -----------------------------------------------------------------------------
@@ -134,32 +134,32 @@ class HttpProvider(ABC):
     ) -> AsyncGenerator[Delta | Reading | Replied, None]:
         """See `Provider`. Closing the iterator closes the connection."""
         await self._ready()
-        from httpx2 import HTTPError
-
         target = faults.target(request.model, self._base_url)
         answer = self.answer(request)
         latest = monotonic() + self._first_byte
         response = await self._open(request, target)
+        events = sse.Whole() if _kind(response) == "application/json" else sse.Events()
+        deadline = latest
         try:
-            events = sse.events(response.aiter_bytes())
-            if _kind(response) == "application/json":
-                events = _whole(response)
-            while not (answer.complete or answer.ended):
-                async with asyncio.timeout(self._limit(answer, latest)):
-                    data = await anext(events, None)
-                if data is None:
+            while not answer.over:
+                chunk = await response.read(deadline - monotonic())
+                for data in events.feed(chunk) if chunk else events.finish():
+                    for delta in self._feed(answer, data, target):
+                        yield delta
+                    if answer.over:
+                        break
+                    deadline = self._deadline(answer, latest)
+                if not chunk:
                     break
-                for delta in self._feed(answer, data, target):
-                    yield delta
-            await _drain(events)
+            await _drain(response)
         except TimeoutError:
             if not answer.closing:
                 raise self._silence(answer, target) from None
-        except HTTPError as error:
+        except Cut as error:
             if not answer.closing:
                 raise self._broken(answer, target) from error
         finally:
-            await response.aclose()
+            await response.close()
         if not answer.closing and not answer.complete:
             raise self._broken(answer, target)
         with self._reading(b"", target):
@@ -167,12 +167,12 @@ class HttpProvider(ABC):
         for item in ending:
             yield item
 
-    def _limit(self, answer: Answer, latest: float) -> float:
-        """Seconds to wait for the next event. Until the reply begins, no sign of life puts off the
-        moment `latest`: a server may read a prompt for ever."""
+    def _deadline(self, answer: Answer, latest: float) -> float:
+        """Returns until when the next event has to come. Until the reply begins, no sign of life
+        puts off the moment `latest`: a server may read a prompt for ever."""
         if not answer.started:
-            return max(0.0, latest - monotonic())
-        return min(self._stall, _LATE) if answer.closing else self._stall
+            return latest
+        return monotonic() + (min(self._stall, _LATE) if answer.closing else self._stall)
 
     async def window(self, model: str) -> int:
         """See `Provider`. Servers on this machine are asked in more places than others, which need
@@ -193,8 +193,7 @@ class HttpProvider(ABC):
         """Returns the JSON at an address; None for whatever else comes."""
         try:
             async with asyncio.timeout(self._connect):
-                response = await self._transport.get(url, {})
-                return orjson.loads(response.content)
+                return orjson.loads(await self._transport.get(url, {}))
         except (TransportError, TimeoutError, orjson.JSONDecodeError):
             return None
 
@@ -220,10 +219,10 @@ class HttpProvider(ABC):
         try:
             async with asyncio.timeout(self._connect + self._first_byte):
                 with self._failures(target):
-                    response = await self._transport.get(self.models_path, query)
-            return orjson.loads(response.content)
+                    content = await self._transport.get(self.models_path, query)
+            return orjson.loads(content)
         except orjson.JSONDecodeError as error:
-            said = self._secrets.clean(response.content.decode("utf-8", "replace"))[:120]
+            said = self._secrets.clean(content.decode("utf-8", "replace"))[:120]
             what = f"the answer is not a list of models{faults.quoted(said)}"
             raise faults.failure(target, "malformed", what, retryable=False) from error
         except TimeoutError:
@@ -247,7 +246,7 @@ class HttpProvider(ABC):
         with self._failures(faults.target("any model", self._base_url)):
             await self._transport.ready()
 
-    async def _open(self, request: ModelRequest, target: str) -> Any:
+    async def _open(self, request: ModelRequest, target: str) -> Response:
         """Sends the request and waits for the head of the answer."""
         while True:
             content = self._content(request)
@@ -270,11 +269,11 @@ class HttpProvider(ABC):
         """Returns the body as it is sent."""
         return as_json(self._body(request) | {"stream": True})
 
-    async def _checked(self, response: Any, target: str) -> Any:
+    async def _checked(self, response: Response, target: str) -> Response:
         kind = _kind(response)
         if kind == "text/event-stream" or (self.takes_json and "html" not in kind):
             return response
-        await response.aclose()
+        await response.close()
         what = f"the answer is not a stream of events but {kind or 'nothing'}"
         raise faults.failure(target, "malformed", what, retryable=False)
 
@@ -368,21 +367,15 @@ class _Unwanted(ProviderError):
         self.status = status
 
 
-def _kind(response: Any) -> str:
-    kind: str = response.headers.get("content-type", "")
+def _kind(response: Response) -> str:
+    kind = response.headers.get("content-type", "")
     return kind.partition(";")[0].strip().lower()
 
 
-async def _whole(response: Any) -> AsyncIterator[bytes]:
-    yield await response.aread()
-
-
-async def _drain(events: AsyncIterator[bytes]) -> None:
+async def _drain(response: Response) -> None:
     """Reads on to the end of the body, so that the connection can be used again. The reply is
     whole already: whatever goes wrong now costs only the connection."""
-    from httpx2 import HTTPError
-
-    with contextlib.suppress(TimeoutError, HTTPError):
+    with contextlib.suppress(TimeoutError, Cut):
         async with asyncio.timeout(_DRAIN):
-            async for _ in events:
+            while await response.read():
                 pass

@@ -11,7 +11,7 @@ from magy_server.core.ports import ModelRequest
 from magy_server.llm import chat_answer, chat_wire, responses_wire
 from magy_server.llm.http_provider import HttpProvider
 from magy_server.llm.openai_quirks import Quirks, known, learned
-from magy_server.llm.transport import Vendor
+from magy_server.llm.transports.transport import Vendor
 
 VENDOR = Vendor(
     sdk="openai",

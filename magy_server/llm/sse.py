@@ -6,7 +6,7 @@ Only the data of an event is given: all wires say in it what kind of event it is
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 from magy_server.regex import regex
 
@@ -66,11 +66,15 @@ class Events:
                 yield b""
 
 
-async def events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """See `Events`."""
-    reader = Events()
-    async for chunk in chunks:
-        for data in reader.feed(chunk):
-            yield data
-    for data in reader.finish():
-        yield data
+class Whole:
+    """Reads a body that is one document, from a server that does not stream, as one event."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        self._parts.append(chunk)
+        yield from ()
+
+    def finish(self) -> Iterator[bytes]:
+        yield b"".join(self._parts)

@@ -83,6 +83,11 @@ class Answer(ABC):
         return ()
 
     @property
+    def over(self) -> bool:
+        """Whether no event after this one is of interest."""
+        return self.complete or self.ended
+
+    @property
     @abstractmethod
     def closing(self) -> bool:
         """The provider said that this was all: nothing of the content is missing any more."""

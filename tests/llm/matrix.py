@@ -26,7 +26,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -39,6 +38,7 @@ from magy_server.core.values import Text
 from magy_server.engine.model import LONGEST_WAIT
 from magy_server.llm.anthropic import AnthropicProvider
 from magy_server.llm.openai import ChatProvider, ResponsesProvider
+from tests.llm.talking import made
 from tests.loopback import (
     Answer,
     AnthropicServer,
@@ -58,7 +58,6 @@ TOP = Path(__file__).parents[2]
 PAGE = TOP / "docs/reference/provider-faults.md"
 CERTIFICATE = TOP / "tests/loopback/self_signed.pem"
 
-Transport = Literal["http", "sdk"]
 Make = Callable[..., AnthropicProvider | ResponsesProvider | ChatProvider]
 WIRES: Mapping[str, tuple[type[ModelServer], Make]] = {
     "Anthropic Messages": (AnthropicServer, AnthropicProvider),
@@ -225,9 +224,9 @@ class Offered:
         return []
 
 
-async def run(directory: Path, transport: Transport) -> dict[tuple[int, str], Outcome]:
+async def run(directory: Path, way: str) -> dict[tuple[int, str], Outcome]:
     """The outcome of every case on every wire. `directory` is empty, and Magy's state goes there:
-    `MAGY_STATE_DIR` and `MAGY_CONFIG_DIR` must name it."""
+    `MAGY_STATE_DIR` and `MAGY_CONFIG_DIR` must name it. `way`: one of `talking.WAYS`."""
     project = directory / "project"
     project.mkdir()
     settings = {
@@ -236,7 +235,7 @@ async def run(directory: Path, transport: Transport) -> dict[tuple[int, str], Ou
         "audit": {"enabled": False},
     }
     async with AsyncExitStack() as closing:
-        stages = [await closing.enter_async_context(_stage(wire, transport)) for wire in WIRES]
+        stages = [await closing.enter_async_context(_stage(wire, way)) for wire in WIRES]
         watched = {
             f"wire{w}/case{c}": Watched(stage.providers[case.place])
             for w, stage in enumerate(stages)
@@ -310,9 +309,9 @@ class Stage:
 
 
 @asynccontextmanager
-async def _stage(wire: str, transport: Transport) -> AsyncIterator[Stage]:
+async def _stage(wire: str, way: str) -> AsyncIterator[Stage]:
     kind, adapter = WIRES[wire]
-    make = partial(adapter, transport=transport)
+    make = partial(made, adapter, way)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATE)
     async with AsyncExitStack() as closing:

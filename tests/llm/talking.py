@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,17 @@ ALL = [
     for transport in TRANSPORTS
 ]
 """What carries the requests makes no difference."""
+WAYS = ("http", "library", "sdk")
+"""The transports; `library`: that for proxies, and for addresses that are not plain."""
+
+
+def made(make: Callable[..., Any], way: str, *given: Any, **limits: Any) -> Any:
+    """An adapter with the transport of this `way`."""
+    if way != "library":
+        return make(*given, transport=way, **limits)
+    with pytest.MonkeyPatch.context() as patch:  # read once more before the first request
+        patch.setenv("all_proxy", "http://127.0.0.1:9")
+        return make(*given, **limits)
 
 
 @asynccontextmanager

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.thorough import one_of
+
 from . import matrix
 from .matrix import CASES, PAGE, WIRES, Outcome
-from .talking import TRANSPORTS
+from .talking import WAYS
 
 Found = Mapping[tuple[int, str], Outcome]
 
@@ -70,13 +72,13 @@ def is_told_by_the_page(found: Found) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("way", [WAYS[0], *one_of(WAYS[1:])])
 def test_the_matrix_keeps_the_laws_and_the_page_tells_it(
-    transport: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One test for both: most of its time is waiting for what does not come."""
     for name in ("MAGY_STATE_DIR", "MAGY_CONFIG_DIR"):
         monkeypatch.setenv(name, str(tmp_path))
-    found = asyncio.run(matrix.run(tmp_path, transport))
+    found = asyncio.run(matrix.run(tmp_path, way))
     keeps_the_laws(found)
     is_told_by_the_page(found)

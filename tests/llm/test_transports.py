@@ -1,5 +1,6 @@
-"""Both transports say the same: requests go out through the HTTP library alone, or through the
-vendor's SDK, and the other side cannot tell them apart but by what they call themselves."""
+"""All transports say the same: requests go out over connections of our own, through the HTTP
+library or through the vendor's SDK, and the other side cannot tell them apart but by what they call
+themselves and how an answer may be packed."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from tests.loopback.http import Exchange, HttpServer, Request
 
 from .conversations import ask, assistant, calling, failure, output, request, user
 from .growing import PNG
-from .talking import ALL, TRANSPORTS, WIRES, Plain, talking
+from .talking import ALL, TRANSPORTS, WAYS, WIRES, Plain, made, talking
 
 TOP = Path(__file__).parents[2]
 CERTIFICATE = TOP / "tests/loopback/self_signed.pem"
@@ -51,8 +52,8 @@ async def test_the_same_conversations_go_out(wire: str) -> None:
     got: list[list[tuple[list[Delta], tuple[Any, ...]]]] = []
     async with serve() as server:
         server.answer(lambda body: [text("Yes."), call("read_file", {"path": "a"})])
-        for transport in TRANSPORTS:
-            provider = make("test-key", server.base_url, transport=transport)
+        for way in WAYS:
+            provider = made(make, way, "test-key", server.base_url)
             begun = len(server.requests)
             replies = [await ask(provider, one) for one in CONVERSATIONS]
             await provider.models()
@@ -60,8 +61,8 @@ async def test_the_same_conversations_go_out(wire: str) -> None:
             await provider.close()
             sent.append([told(one) for one in server.requests[begun:]])
             got.append([(deltas, shape(reply)) for deltas, reply in replies])
-    assert sent[0] == sent[1]
-    assert got[0] == got[1]
+    assert sent[0] == sent[1] == sent[2]
+    assert got[0] == got[1] == got[2]
     assert json.loads(sent[0][1][3])["stream"] is True
 
 
@@ -72,8 +73,8 @@ def shape(reply: Any) -> tuple[Any, ...]:
 
 
 def told(one: Request) -> tuple[Any, ...]:
-    """What went over the wire, but for how the sender introduces itself."""
-    own = ("user-agent", "x-stainless")
+    """What went over the wire, but for how the sender introduces itself and what it unpacks."""
+    own = ("user-agent", "x-stainless", "accept-encoding")
     headers = {name: value for name, value in one.headers.items() if not name.startswith(own)}
     return one.method, one.path, one.query, one.raw, headers
 
@@ -108,26 +109,25 @@ async def test_errors_mean_the_same(wire: str) -> None:
     _, make = WIRES[wire]
     found: list[list[tuple[Any, ...]]] = []
     async with Refusing() as server:
-        for transport in TRANSPORTS:
-            provider = make("test-key", server.base_url, transport=transport)
+        for way in WAYS:
+            provider = made(make, way, "test-key", server.base_url)
             failures = [await failure(provider) for _ in server.answers]
             found.append([(e.message, e.fault, e.retryable, e.retry_after) for e in failures])
             await provider.close()
-    assert len(server.requests) == 2 * len(server.answers), "each was asked once"
-    assert found[0] == found[1]
+    assert len(server.requests) == 3 * len(server.answers), "each was asked once"
+    assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.parametrize(("serve", "make"), ALL)
-async def test_an_error_whose_body_is_cut_off(
-    serve: type[ModelServer], make: Callable[..., Provider]
-) -> None:
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("wire", WIRES)
+async def test_an_error_whose_body_is_cut_off(wire: str, way: str) -> None:
     class CutOff(HttpServer):
         async def respond(self, request: Request, exchange: Exchange) -> None:
             await exchange.send(500, b"", "text/plain", {"content-length": "9"})
             exchange.cut()
 
     async with CutOff() as server:
-        provider = make("test-key", server.base_url)
+        provider = made(WIRES[wire][1], way, "test-key", server.base_url)
         failed = await failure(provider)
         await provider.close()
     assert (failed.fault, failed.retryable) == ("connection", True)
@@ -139,8 +139,8 @@ async def test_a_cut_stream_is_told_alike(wire: str) -> None:
     messages = set()
     async with serve() as server:
         server.answer(lambda body: [text("half"), cut()])
-        for transport in TRANSPORTS:
-            provider = make("test-key", server.base_url, transport=transport)
+        for way in WAYS:
+            provider = made(make, way, "test-key", server.base_url)
             messages.add((await failure(provider)).message)
             await provider.close()
     assert len(messages) == 1
@@ -220,27 +220,26 @@ async def test_no_proxy_is_asked_where_none_is_wanted(
     assert len(proxy.requests) == 1
 
 
-@pytest.mark.parametrize(("serve", "make"), ALL)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("wire", WIRES)
 async def test_the_environment_names_the_certificates(
-    serve: type[ModelServer],
-    make: Callable[..., Provider],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    wire: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    serve, make = WIRES[wire]
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATE)
     async with serve(tls=context) as server:
-        stranger = make("key", server.base_url)
+        stranger = made(make, way, "key", server.base_url)
         with pytest.raises(ProviderError, match="TLS"):
             await stranger.models()
         await stranger.close()
         monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-        friend = make("key", server.base_url)
+        friend = made(make, way, "key", server.base_url)
         assert await friend.models() == ["test-model"]
         await friend.close()
 
 
-# --- the HTTP library alone -----------------------------------------------------------------------
+# --- which transport it is -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -279,6 +278,7 @@ provider = {name}("key", "http://127.0.0.1:9/v1", transport={transport!r})
 assert not loaded() and "httpx2" not in sys.modules
 provider.warm(); provider.warm()
 warm = loaded()
+assert ("httpx2" in sys.modules) is bool(warm)
 assert bool(warm) is ({transport!r} == "sdk"), warm
 try:
     asyncio.run(provider.models())

@@ -17,24 +17,22 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import os
 import re
 import socket
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 from magy_server import __version__
+from magy_server.certificates import trusted
 from magy_server.core.errors import ToolError
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
 from magy_server.tools.web.urls import Target, target, zone
 
 if TYPE_CHECKING:
-    import ssl
-
     from httpx2 import AsyncClient, Response
 
 MOST = 10_000_000
@@ -227,17 +225,8 @@ def _client(proxy: str | None) -> AsyncClient:
     timeout = httpx2.Timeout(SILENCE, connect=CONNECT_TIME)
     return httpx2.AsyncClient(
         headers=_HEADERS, proxy=proxy, timeout=timeout, trust_env=False,
-        verify=_tls(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
+        verify=trusted(),
     )  # fmt: skip
-
-
-@lru_cache(maxsize=1)
-def _tls(file: str | None, folder: str | None) -> ssl.SSLContext:
-    """Returns what certificates are checked with, as long as the environment names the same ones
-    (`file`, `folder`): reading them takes about as long as a request nearby."""
-    import httpx2
-
-    return httpx2.create_ssl_context()
 
 
 async def _send(

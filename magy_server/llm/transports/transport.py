@@ -1,18 +1,19 @@
-"""What carries a provider's requests to its server and brings back the answers: `Transport`. Each
-says the same of what goes wrong, whichever library is behind it."""
+"""What a `Transport` is. Each says the same of what goes wrong, whichever library is behind it."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import urlsplit
 
+import orjson
+
+from magy_server import __version__
 from magy_server.dataclass import dataclass
-
-if TYPE_CHECKING:
-    from httpx2 import Response
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,35 @@ class Endpoint:
     connect: float
     write: float
 
+    def headers(self) -> dict[str, str]:
+        """Returns what every request says that no SDK makes. Names are lower-case: a later one
+        replaces an earlier one."""
+        headers = {
+            "accept": "application/json",
+            "user-agent": f"magy/{__version__}",
+            "authorization": f"Bearer {self.api_key or 'none'}",
+            **self.vendor.headers,
+        }
+        if self.official:
+            for name, variable in self.vendor.account.items():
+                if value := os.environ.get(variable):
+                    headers[name] = value
+            headers |= _lines(os.environ.get(self.vendor.custom_headers, ""))
+        return headers
+
+    def url(self, place: str) -> str:
+        """Returns the URL of a path below the base URL; a whole URL stays as it is."""
+        if "://" in place:
+            return place
+        parts = urlsplit(self.base_url)
+        return parts._replace(path=parts.path.rstrip("/") + place).geturl()
+
+
+def _lines(text: str) -> dict[str, str]:
+    """Reads headers, one a line."""
+    pairs = (line.partition(":") for line in text.split("\n"))
+    return {name.strip().lower(): value.strip() for name, colon, value in pairs if colon}
+
 
 class TransportError(Exception):
     """There is no answer of use; what is below says why."""
@@ -74,6 +104,42 @@ class Unusable(TransportError):
     """No client can be made of what the environment says; the cause says why."""
 
 
+class Cut(TransportError):
+    """The answer broke off."""
+
+
+class Response(ABC):
+    """The answer to a request that succeeded: its body is still to be read. `headers`: names are
+    lower-case, or found in any case."""
+
+    headers: Mapping[str, str]
+
+    @abstractmethod
+    async def read(self, within: float | None = None) -> bytes:
+        """Returns more of the body, and b"" at its end. Raises TimeoutError if there is nothing
+        for `within` seconds, and Cut."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Ends the connection, unless the body was read to its end."""
+
+    async def whole(self) -> bytes:
+        """Returns the rest of the body. Raises Cut."""
+        parts = []
+        while part := await self.read():
+            parts.append(part)
+        return b"".join(parts)
+
+
+def said(data: bytes) -> Any:
+    """Returns the JSON in the body of a refusal, or its text. That is UTF-8, whatever the header
+    calls it: Python has encodings by name that are none of text."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return data.decode("utf-8", "replace").strip()
+
+
 class Transport(ABC):
     """A client of one endpoint, with its connections. It follows no redirect, which would carry
     the conversation, and headers, to where nobody decided to send them; and it asks only once."""
@@ -89,12 +155,12 @@ class Transport(ABC):
 
     @abstractmethod
     async def post(self, path: str, content: bytes) -> Response:
-        """Sends JSON to a path below the base URL; the answer's body is still to be read. Raises
-        TransportError."""
+        """Sends JSON to a path below the base URL. Raises TransportError."""
 
     @abstractmethod
-    async def get(self, place: str, query: Mapping[str, Any]) -> Response:
-        """Reads from a path below the base URL, or from a whole URL. Raises TransportError."""
+    async def get(self, place: str, query: Mapping[str, Any]) -> bytes:
+        """Returns what is at a path below the base URL, or at a URL of the same server. Raises
+        TransportError."""
 
     def warm(self) -> None:
         """Does what is slow before the first request. Thread-safe; the second call costs

@@ -10,12 +10,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from magy_server.llm.transport import Broken, Refused, TimedOut, Transport
-
-if TYPE_CHECKING:
-    from httpx2 import Response
+from magy_server.llm.transports.httpx_transport import HttpxResponse
+from magy_server.llm.transports.transport import Broken, Refused, Response, TimedOut, Transport
 
 _STAY: Mapping[str, Any] = {"follow_redirects": False}
 _FROM_ENVIRONMENT = ("organization", "project")
@@ -41,23 +39,24 @@ class SdkTransport(Transport):
         return client
 
     async def post(self, path: str, content: bytes) -> Response:
-        from httpx2 import Response
+        import httpx2
 
         client = await self.ready()
         with self._failures():
-            response: Response = await client.post(
-                path, content=content, cast_to=Response, options=_STAY, stream=True
+            response = await client.post(
+                path, content=content, cast_to=httpx2.Response, options=_STAY, stream=True
             )
-            return response
+        return HttpxResponse(response)
 
-    async def get(self, place: str, query: Mapping[str, Any]) -> Response:
-        from httpx2 import Response
+    async def get(self, place: str, query: Mapping[str, Any]) -> bytes:
+        import httpx2
 
         client = await self.ready()
         with self._failures():
             options = {"params": query, **_STAY}
-            response: Response = await client.get(place, cast_to=Response, options=options)
-            return response
+            response = await client.get(place, cast_to=httpx2.Response, options=options)
+            content: bytes = response.content
+            return content
 
     async def _end(self, client: Any) -> None:
         await client.close()
