@@ -90,6 +90,8 @@ def completed(context: RunContext, result: Result) -> Outcome:
     """Returns the result of a call that completed, without the keys that the tool came upon; its
     changes of files stay as they are."""
     secrets, blobs = context.secrets, dict(result.blobs)
+    for text in filter(context.knows, result.seen):
+        blobs.pop(text.hash, None)  # the store has it
     finished = Finished(
         call=context.call,
         status="completed" if result.ok else "failed",

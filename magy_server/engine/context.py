@@ -24,7 +24,7 @@ from magy_server.core.state.turn import CallState
 from magy_server.core.text.secrets import Secrets, Sieve
 from magy_server.core.text.surrogates import whole
 from magy_server.core.tool import Proposal, Selection, Team
-from magy_server.core.values import Action, Embedded, Evidence, Facts, Form, Hash, Latest
+from magy_server.core.values import Action, Embedded, Evidence, Facts, Form, Hash, Latest, Seen
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Write
 from magy_server.engine.rules import Law
@@ -137,6 +137,10 @@ class RunContext(LookContext):
     @property
     def files(self) -> Files:
         return self._world.files
+
+    def knows(self, text: Seen) -> bool:
+        """Whether the log has it that the model saw this text of this file."""
+        return self._live.state.conversation.seen.get(text.path) == text.hash
 
     def may_read(self, path: str, within: str = "") -> Action:
         return self._law.may_read(within or self.root, path)

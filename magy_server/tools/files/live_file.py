@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import field, replace
 
 from magy_server.core.errors import EditorError, EditRefused, ToolError
 from magy_server.core.ports import Buffer, Editor
@@ -23,6 +23,7 @@ from magy_server.edits.rebasing.rebase import rebase
 from magy_server.edits.text import plain, usual_end
 from magy_server.tools.files import disk
 from magy_server.tools.files.encodings import Encoding, decode, encode, text_of
+from magy_server.tools.files.pages import breaks_of
 from magy_server.tools.files.paths import Place, missing
 
 ATTEMPTS = 20
@@ -35,6 +36,43 @@ KNOWN = 1000
 _clean: dict[str, Hash] = {}
 """By path: the plain text that an open buffer and the disk both had when they were last the same.
 A buffer that still shows it when the file is another, or gone, has no edit of the person's."""
+LATEST, LARGEST = 4, 1_000_000
+"""So many files that were read last stay worked out, if they have no more bytes than that."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """What a file holds. `breaks`: see `pages.breaks_of`, of the plain text."""
+
+    data: bytes
+    raw: str
+    encoding: Encoding
+    hash: Hash
+    breaks: Sequence[int]
+
+
+_latest: dict[str, FileText] = {}
+"""By path. Large files are read page by page, and each time are nearly always the same."""
+
+
+def _read(place: Place, known: FileText | None) -> FileText | None:
+    """Blocks. None: there is no such file. `known`: what it held before. Raises ToolError."""
+    data = disk.read(place)
+    if data is None:
+        return None
+    if known is not None and known.data == data:
+        return known
+    raw, encoding = decode(data, place.name)
+    return FileText(data, raw, encoding, digest(data), breaks_of(plain(raw)))
+
+
+async def _text(place: Place) -> FileText | None:
+    text = await asyncio.to_thread(_read, place, _latest.pop(place.path, None))
+    if text is not None and len(text.data) <= LARGEST:
+        _latest[place.path] = text
+        if len(_latest) > LATEST:
+            del _latest[next(iter(_latest))]
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +92,8 @@ class Base:
     """The file was removed from the disk, and the buffer only shows what it held: there is none."""
     end: str = ""
     """The line end to write on disk for every `\\n` of a buffer whose editor hides line ends."""
+    text: FileText | None = field(default=None, compare=False)
+    """What is on disk, if that is what it holds."""
     proposed: Proposal | None = None
 
     @property
@@ -110,10 +150,12 @@ async def load(editor: Editor, place: Place, proposed: Proposal | None = None) -
 
 
 async def _loaded(editor: Editor, place: Place) -> Base:
-    data = await asyncio.to_thread(disk.read, place)
-    text, encoding = decode(data, place.name) if data is not None else ("", Encoding())
+    text = await _text(place)
     buffer = editor.buffer(place.path)
-    base = Base(place, text, encoding, data)
+    if text is None:
+        base = Base(place, "", Encoding(), None)
+    else:
+        base = Base(place, text.raw, text.encoding, text.data, text=text)
     return base if buffer is None else _opened(base, buffer)
 
 
@@ -148,7 +190,7 @@ def _opened(base: Base, buffer: Buffer) -> Base:
     hidden = usual_end(text) if "\r" in text and "\r" not in buffer.text else ""
     base = replace(base, raw=buffer.text, buffer=buffer, end=hidden)
     if plain(buffer.text) != plain(text):
-        return replace(base, before=base.to_disk(buffer.text), unsaved=True)
+        return replace(base, before=base.to_disk(buffer.text), unsaved=True, text=None)
     if alike:
         same(path, buffer.text)
     return base

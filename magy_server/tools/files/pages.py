@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from magy_server.core.errors import ToolError
 
@@ -10,24 +10,42 @@ PAGE = 50_000
 """Characters of a page, give or take a line."""
 WIDTH = 2_000
 """Characters of a line that are shown."""
+PIECE = 16 * 1024
+"""Characters in which a text is cut whose lines are known."""
+
+
+def cut(text: str) -> Iterator[str]:
+    return (text[start : start + PIECE] for start in range(0, len(text), PIECE))
+
+
+def breaks_of(text: str) -> Sequence[int]:
+    """Returns how many line ends each piece of `cut` has: to count them takes longer than all else
+    that a page needs."""
+    return [piece.count("\n") for piece in cut(text)]
 
 
 class Page:
     """At most `limit` lines from line `first` (counted from 1) on, and about `PAGE` characters.
 
     `pieces` joined are the text, with `\\n` line ends. All are consumed, to count the lines.
+    `breaks`: how many line ends each of them has, if that is known.
     """
 
-    def __init__(self, pieces: Iterable[str], first: int, limit: int) -> None:
+    def __init__(
+        self, pieces: Iterable[str], first: int, limit: int, breaks: Iterable[int] | None = None
+    ) -> None:
         self.first = first
         self.lines: list[str] = []
         self.total = 0
         room = PAGE
         begun, length = "", 0  # of the line that goes on in the next piece
-        for piece in filter(None, pieces):
+        counted = ((piece, piece.count("\n")) for piece in pieces)
+        for piece, ends in counted if breaks is None else zip(pieces, breaks, strict=True):
+            if not piece:
+                continue
             full = len(self.lines) >= limit or room <= 0
-            if full or self.total + piece.count("\n") < first - 1:  # nothing of it is shown
-                self.total += piece.count("\n")
+            if full or self.total + ends < first - 1:  # nothing of it is shown
+                self.total += ends
                 begun, length = "", int(not piece.endswith("\n"))
                 continue
             lines = piece.split("\n")

@@ -14,7 +14,7 @@ from magy_server.core.values import Effect, Facts, Seen, digest
 from magy_server.edits.text import plain
 from magy_server.tools.files import disk, pictures
 from magy_server.tools.files.live_file import Base, load
-from magy_server.tools.files.pages import Page
+from magy_server.tools.files.pages import Page, cut
 from magy_server.tools.files.paths import Place, judged, resolve, resource
 from magy_server.tools.shipped import tool
 
@@ -52,9 +52,7 @@ async def read_file(
     live = whole.raw if whole else buffer.text if buffer else None
     if live is None and (picture := await asyncio.to_thread(_picture, place)):
         return picture
-    limit = min(limit, LINES)
-    pieces = None if live is None else [plain(live)]
-    page = await asyncio.to_thread(lambda: Page(pieces or disk.stream(place), offset, limit))
+    page = await _page(place, whole, live, offset, min(limit, LINES))
     page.check(place.name)
     note = f"\n[this is the file on disk. {unseen}]" if unseen else ""
     note += await _note(ctx, place, whole) + page.note
@@ -64,8 +62,18 @@ async def read_file(
     held = whole.holds if whole else None
     if held is None or len(held) > KEPT:
         return Result(text, count)
-    seen = Seen(path=place.path, hash=digest(held))
+    hash = whole.text.hash if whole and whole.text else digest(held)
+    seen = Seen(path=place.path, hash=hash)
     return Result(text, count, seen=(seen,), blobs={seen.hash: held})
+
+
+async def _page(
+    place: Place, whole: Base | None, live: str | None, first: int, limit: int
+) -> Page:
+    if whole and whole.text:
+        return Page(cut(plain(whole.raw)), first, limit, whole.text.breaks)
+    pieces = disk.stream(place) if live is None else [plain(live)]
+    return await asyncio.to_thread(Page, pieces, first, limit)
 
 
 async def _unseen(editor: Editor, place: Place) -> str:
