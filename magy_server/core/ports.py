@@ -30,7 +30,8 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Events for one stream, to be placed right after seq `after` (0: the stream is new).
+    """Events for one stream, to be placed right after seq `after` (0: the stream is new). Without
+    anything to be stored it only says where the stream must stand.
 
     `blobs` are stored in the same transaction; a blob already stored may be left out. `summary`
     replaces the stream's summary (a JSON object the store does not look into); None keeps it.

@@ -25,7 +25,8 @@ from magy_server.engine.world import World
 
 
 async def judge(session: Session, world: World, features: Features, call: Call) -> Write:
-    """What to append: `Judged`, and with it the question, or the end of a call that may not run."""
+    """What to append: `Judged`, and with it the question, or the end of a call that may not run.
+    The append conflicts if the workspace's grants are others by then."""
     tool = await world.tools.named(session.state.root, call.name)
     if tool is None or not offered(session, call.name):
         why = await _withheld(session, world, tool) if tool else _unknown(session, call.name)
@@ -34,11 +35,12 @@ async def judge(session: Session, world: World, features: Features, call: Call) 
         facts, blobs = await facts_of(session, world, features, tool, call)
     except ToolError as error:
         return _impossible(call, error.message)
-    now = await law(session, world)
+    now = await law(session, world, known=True)
     decision = now.decide(tool, facts, call.arguments)
     if tool.kind == "edit" and now.review == "propose":
         decision = _proposable(decision)
-    return Write(_judged(session, tool, call, facts, decision), blobs)
+    events = _judged(session, tool, call, facts, decision)
+    return Write(events, blobs, [now.project.stands])
 
 
 def _proposable(decision: Decision) -> Decision:

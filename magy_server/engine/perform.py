@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from os.path import relpath
 from typing import Literal
 
 from magy_server.core.agents.reports import landing
-from magy_server.core.errors import ProposedElsewhere, ToolError
+from magy_server.core.errors import Conflict, ProposedElsewhere, ToolError
 from magy_server.core.events import (
     NOBODY,
     OVER,
@@ -136,12 +137,15 @@ class Performer:
     # --- calls ----------------------------------------------------------------------------------
 
     async def judge(self, call_id: str) -> None:
-        call = self._open(call_id)
-        if call is None or call.judged:
-            return
-        write = await self._judged_ahead(call.call)
-        write = write or await judge(self._session, self._world, self._features, call.call)
-        await self._session.append(lambda now: write if _is_open(now, call_id) else None)
+        while (call := self._open(call_id)) and not call.judged:
+            write = await self._judged_ahead(call.call)
+            write = write or await judge(self._session, self._world, self._features, call.call)
+            try:
+                await self._session.append(partial(_if_open, write, call_id))
+            except Conflict:
+                now = await self._world.project(self._session.state.root)
+                if all(batch.after == now.head for batch in write.others):
+                    raise
 
     async def _judged_ahead(self, call: Call) -> Write | None:
         """What to append for a call that ran while the reply streamed: verdict and result."""
@@ -150,7 +154,7 @@ class Performer:
         if write and (ran := self.early.finished(call.id)):
             finished, blobs = ran.outcome
             events = [*write.events, _timed(finished, ran.duration), *ran.events]
-            return Write(events, {**write.blobs, **blobs})
+            return replace(write, events=events, blobs={**write.blobs, **blobs})
         return write
 
     async def refuse(self, calls: Sequence[str]) -> None:
@@ -391,6 +395,10 @@ def _said_so_far(
 
 def _timed(finished: Finished, duration: float) -> Finished:
     return finished.model_copy(update={"duration": duration})
+
+
+def _if_open(write: Write, call_id: str, now: State) -> Write | None:
+    return write if _is_open(now, call_id) else None
 
 
 def _is_open(state: State, call_id: str) -> bool:

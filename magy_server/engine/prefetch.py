@@ -106,7 +106,7 @@ class Early:
         """None: it will be judged, and answered or asked about, in the ordinary way."""
         try:
             facts, blobs = await facts_of(self._session, self._world, self._features, tool, call)
-            now = await law(self._session, self._world)
+            now = await law(self._session, self._world, known=True)
         except MagyError:
             return None
         decision = now.decide(tool, facts, call.arguments)
@@ -129,17 +129,18 @@ class Early:
         return Ran(outcome, context.events, max(0.0, clock.now() - began))
 
     async def judged(self, call: Call, tool: Tool) -> Write | None:
-        """What to append for a call of the whole reply, if it runs ahead and is allowed now."""
+        """What to append for a call of the whole reply, if it runs ahead and is allowed now. The
+        append conflicts if the workspace's grants are others by then."""
         ahead = self._ahead.get(call.id)
         if ahead is None:
             return None
         same = (ahead.call.name, ahead.call.arguments) == (call.name, call.arguments)
         found = await ahead.looking if same and call.invalid is None else None
         if found is not None:
-            now = await law(self._session, self._world)
+            now = await law(self._session, self._world, known=True)
             if now.identity == found.law.identity:
                 judged = Judged(call=call.id, facts=found.facts, decision=found.decision)
-                return Write([judged], found.blobs)
+                return Write([judged], found.blobs, [now.project.stands])
         ahead.cancel()
         self._ahead.pop(call.id, None)
         return None

@@ -34,7 +34,7 @@ from magy_server.core.values import (
 )
 from magy_server.dataclass import dataclass
 from magy_server.engine.session import Session
-from magy_server.engine.world import World
+from magy_server.engine.world import Project, World
 
 PROPOSES = Ruleset(
     source="edits.review = propose",
@@ -48,9 +48,10 @@ PROPOSES = Ruleset(
 class Law:
     """What decides in a session at this moment: the strictest of its own rules and those of each
     session above it. What was granted to one of them answers for it, too. `review`: what becomes of
-    its edits."""
+    its edits. `project`: the workspace's own stream as it was read for this."""
 
     levels: Sequence[Level]
+    project: Project
     grants: Sequence[Grant]
     bypass: bool
     review: str = "review"
@@ -113,13 +114,16 @@ class Law:
         return self._under("browser", "net", facts).action
 
 
-async def law(session: Session, world: World) -> Law:
+async def law(session: Session, world: World, *, known: bool = False) -> Law:
+    """`known`: the grants of the workspace are those that this process has read last. What is
+    decided by them is appended together with `project.stands`."""
     state = session.state
     above = await world.above(state)
-    project = await world.project(state.root)
+    project = await (world.known_project if known else world.project)(state.root)
     settings = world.settings(state.root)
     return Law(
         levels=await levels(world, state, above),
+        project=project,
         grants=[
             *(g for one in (state, *above) for g in _granted(one, state.spending.run)),
             *project.grants,

@@ -214,6 +214,10 @@ class World:
                 for call, leader in (info.summary.get("background", {}) if info else {}).items():
                     group.create_task(self.end_group(leader, f"{name}:{call}"))
 
+    async def known_project(self, root: str | None) -> Project:
+        """As it was when this process last looked: for what is appended only if it is so still."""
+        return self._projects.get(root) or await self.project(root)
+
     async def project(self, root: str | None) -> Project:
         """As it is now, whichever process wrote it: only what is new is read."""
         known = await read_project(self.store, root, self._projects.get(root))
@@ -230,6 +234,11 @@ class Project:
     grants: tuple[Grant, ...] = ()
     trusted: Hash | None = None
     """The hash that the root's Magy files had when a person trusted them."""
+
+    @property
+    def stands(self) -> Batch:
+        """Goes along with what is appended only if nothing was added to it since."""
+        return Batch(self.stream, self.head, ())
 
 
 async def read_project(store: Store, root: str | None, known: Project | None = None) -> Project:

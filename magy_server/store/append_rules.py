@@ -74,6 +74,11 @@ class DraftBatch(NamedTuple):
     blobs: Mapping[Hash, bytes]
     summary: bytes | None
 
+    @property
+    def empty(self) -> bool:
+        """Whether it only says where the stream must stand."""
+        return not self.events and not self.blobs and self.summary is None
+
 
 @dataclass(slots=True)
 class Placement:
@@ -117,6 +122,8 @@ def place(draft: Draft, view: View, now: float) -> Placement:
     for batch in draft.batches:
         before = placed.standings.get(batch.stream) or view.standing(batch.stream)
         _check_place(batch, before)
+        if batch.empty:
+            continue
         for hash in batch.needs:
             if hash not in placed.blobs and not view.holds(hash):
                 raise ValueError(
@@ -168,7 +175,7 @@ def _check_place(batch: DraftBatch, before: Standing | None) -> None:
             f"{batch.stream} stands at entry {head}, not at {batch.after}: "
             f"read what came after {min(head, batch.after)} and decide again."
         )
-    if before is None and not batch.events:
+    if before is None and not batch.events and not batch.empty:
         raise ValueError(f"{batch.stream}: a new stream must begin with an event.")
 
 

@@ -99,6 +99,18 @@ async def test_a_new_stream_begins_with_an_event(store: Store) -> None:
     assert await store.info(S) is None
 
 
+async def test_a_batch_with_nothing_in_it_says_where_its_stream_must_stand(store: Store) -> None:
+    await fill(store, S, 1)
+    before = await store.info(S)
+    await store.append([Batch("session/b", 0, [said("1")]), Batch(S, 1, []), Batch("none", 0, [])])
+    assert await store.info(S) == before
+    assert await store.info("none") is None
+    for wrong in (Batch(S, 0, []), Batch(S, 2, []), Batch("none", 1, [])):
+        with pytest.raises(Conflict, match=wrong.stream):
+            await store.append([Batch("session/b", 1, [said("2")]), wrong])
+    assert await store.head("session/b") == 1
+
+
 # --- read ---------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from magy_server.core.events import Withdrawn
+from magy_server.engine.world import read_project, record
+from magy_server.store.sqlite import SqliteStore
 from magy_server.tools.search import ripgrep_program
 from tests.e2e.harness import Person, person
 from tests.loopback import AnthropicServer, call, cut, hang, pause, text
@@ -172,6 +175,43 @@ async def test_rules_that_became_stricter_meanwhile_hold(
         await one.end()
         told = str(server.requests[1].body["messages"])
         assert "open.txt:1:alpha" in told and "PASSWORD" not in told
+
+
+async def test_what_another_process_has_withdrawn_meanwhile_is_asked_for(
+    root: Path, state: Path, server: AnthropicServer, searches: Searches
+) -> None:
+    (root / "a.py").write_text("alpha\nbeta\n")
+    withdrawn = asyncio.Event()
+    server.reply(grep("alpha"))
+    server.reply(text("Found."))
+    server.reply(grep("beta"), text("And"), hang(until=withdrawn))
+    server.reply(text("Done."))
+    asking = settings(server, searches, permission={"read": "ask"})
+    async with person(root, state, env=ENV, settings=asking) as one:
+        await one.new()
+        await one.ask("look")
+        await one.answer(scope="project")
+        await one.end()
+        await one.ask("look again", id="p2")
+        await searches.reach("beta", 1)  # it ran ahead, for it was allowed then
+        await withdraw_all(state, root)
+        withdrawn.set()
+        await one.answer(False)
+        await one.end()
+        told = str(server.requests[3].body["messages"][-1])
+        assert "refused" in told and "a.py" not in told
+
+
+async def withdraw_all(state: Path, root: Path) -> None:
+    """As another process does it."""
+    store = await SqliteStore.open(state)
+    try:
+        grants = (await read_project(store, str(root))).grants
+        assert grants
+        for grant in grants:
+            await record(store, str(root), Withdrawn(grant=grant.id))
+    finally:
+        await store.close()
 
 
 @pytest.mark.req("A110")

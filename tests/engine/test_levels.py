@@ -20,7 +20,7 @@ from magy_server.core.specs import Agents, AgentSpec
 from magy_server.core.state.state import State
 from magy_server.core.values import Action, Effect, Facts, Grant, Resource
 from magy_server.engine.rules import Law, levels
-from magy_server.engine.world import put
+from magy_server.engine.world import Project, put
 from tests.thorough import examples
 
 RANK: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
@@ -158,7 +158,7 @@ async def _law(chain: Sequence[Session]) -> Law:
     world: Any = Stored(Agents(specs), blobs)
     found = await levels(world, states[0], states[1:])
     grants = [grant for one in chain for grant in one.granted]
-    return Law(found, grants, any(one.bypass for one in chain))
+    return Law(found, Project("project/x", 0), grants, any(one.bypass for one in chain))
 
 
 class Stored:
