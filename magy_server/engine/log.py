@@ -16,7 +16,7 @@ from magy_server.core.agents.tree import Stream, id_of
 from magy_server.core.errors import Conflict, NotFound
 from magy_server.core.events import Entry, Event
 from magy_server.core.ports import Batch, Lease, Store
-from magy_server.core.state.fold import apply, fold
+from magy_server.core.state.fold import ahead, fold, settled
 from magy_server.core.state.state import State
 from magy_server.core.summary import summarise
 from magy_server.core.values import Hash
@@ -218,7 +218,7 @@ class Log:
         try:
             appended = await self._store.append([own, *others], self.lease)
             entries = [entry for entry in appended if entry.stream == self.stream]
-            self._go_on(fold(entries, self.state), entries)
+            self._go_on(settled(now, preview, entries), entries)
             self._holder.appended(entries)
         finally:
             for letter in letters:
@@ -284,11 +284,3 @@ class Log:
 
 def deleted(stream: Stream) -> NotFound:
     return NotFound(f"Session {id_of(stream)!r} was deleted in the meantime.")
-
-
-def ahead(state: State, events: Sequence[Event]) -> State:
-    """The state as it will be, for the summary that is stored in the same transaction."""
-    for event in events:
-        state = apply(state, Entry.model_construct(
-            stream=state.stream, seq=state.seq + 1, at=state.at, event=event))  # fmt: skip
-    return state

@@ -11,9 +11,10 @@ from magy_server.core.agents.reports import result
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import NotFound
 from magy_server.core.events import Ended, Entry
+from magy_server.core.state.fold import ahead
 from magy_server.core.state.state import State
 from magy_server.engine.loaded_sessions import Sessions
-from magy_server.engine.log import Letter, Letters, Write, ahead
+from magy_server.engine.log import Letter, Letters, Write
 from magy_server.engine.session import Session
 
 

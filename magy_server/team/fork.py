@@ -27,14 +27,13 @@ from magy_server.core.events import (
     Withdrawn,
 )
 from magy_server.core.ports import Batch
-from magy_server.core.state.fold import fold
+from magy_server.core.state.fold import ahead, fold
 from magy_server.core.state.spending import INHERITED
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState
 from magy_server.core.summary import summarise, title
 from magy_server.core.values import CallId, Hash, Usage
 from magy_server.engine.calls import closed
-from magy_server.engine.log import ahead
 from magy_server.engine.world import put
 
 ALL = -1

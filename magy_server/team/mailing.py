@@ -26,6 +26,7 @@ from magy_server.core.agents.mail import (
 from magy_server.core.agents.tree import Stream, stream_of
 from magy_server.core.errors import InvalidRequest, NotFound, StoreError
 from magy_server.core.events import CancelAsked, Event, Prompted, Requeued
+from magy_server.core.state.fold import ahead
 from magy_server.core.state.queue import Arrival
 from magy_server.core.state.state import State
 from magy_server.core.steps import opener
@@ -33,7 +34,7 @@ from magy_server.core.tool import Delivery
 from magy_server.core.values import Content, Hash, Text
 from magy_server.engine.briefing import mentioned, unvouched
 from magy_server.engine.loaded_sessions import Sessions
-from magy_server.engine.log import Decide, Write, ahead
+from magy_server.engine.log import Decide, Write
 from magy_server.engine.rules import at_work
 from magy_server.engine.session import Session
 from magy_server.engine.world import World

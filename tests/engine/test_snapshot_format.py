@@ -39,7 +39,7 @@ from magy_server.core.events import (
     Withdrawn,
 )
 from magy_server.core.reviews.review_events import Noted, Restored, Restoring
-from magy_server.core.state.fold import fold
+from magy_server.core.state.fold import ahead, fold, settled
 from magy_server.core.state.queue import Queue
 from magy_server.core.state.state import State
 from magy_server.core.state.vector import Vector
@@ -140,6 +140,16 @@ def test_a_session_goes_on_from_it_as_if_folded_from_the_start(
     log.add(*then)
     assert fold(log.entries[before.seq :], again) == log.state
     assert before == again, "nobody sees what came later"
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_what_is_foreseen_of_an_append_is_what_comes_of_it(count: int) -> None:
+    for start in range(len(EVENTS)):
+        log, then = Log(*EVENTS[:start]), EVENTS[start : start + count]
+        before = log.state
+        foreseen = ahead(before, then)
+        log.add(*then)
+        assert settled(before, foreseen, log.entries[before.seq :]) == log.state
 
 
 def test_every_part_of_a_state_comes_in_these_logs() -> None:

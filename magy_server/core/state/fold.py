@@ -50,12 +50,31 @@ from magy_server.core.state.turn import Turn
 
 _UNREAD = ("denied", "not_run")
 """What the model reads of such a call is Magy's."""
+_TIMED = (Admitted, Asked)
+"""What becomes of these depends on when they were appended."""
 
 
 def fold(entries: Iterable[Entry], state: State) -> State:
     for entry in entries:
         state = apply(state, entry)
     return state
+
+
+def ahead(state: State, events: Iterable[Event]) -> State:
+    """The state as it will be when these are appended, which nobody knows the time of yet."""
+    for event in events:
+        state = apply(state, Entry.model_construct(
+            stream=state.stream, seq=state.seq + 1, at=state.at, event=event))  # fmt: skip
+    return state
+
+
+def settled(state: State, foreseen: State, entries: Sequence[Entry]) -> State:
+    """The state with entries of which it was foreseen (`ahead`) what becomes of it."""
+    if not entries:
+        return state
+    if any(isinstance(entry.event, _TIMED) for entry in entries):
+        return fold(entries, state)
+    return replace(foreseen, at=entries[-1].at)
 
 
 def apply(state: State, entry: Entry) -> State:

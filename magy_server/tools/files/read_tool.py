@@ -67,9 +67,7 @@ async def read_file(
     return Result(text, count, seen=(seen,), blobs={seen.hash: held})
 
 
-async def _page(
-    place: Place, whole: Base | None, live: str | None, first: int, limit: int
-) -> Page:
+async def _page(place: Place, whole: Base | None, live: str | None, first: int, limit: int) -> Page:
     if whole and whole.text:
         return Page(cut(plain(whole.raw)), first, limit, whole.text.breaks)
     pieces = disk.stream(place) if live is None else [plain(live)]
