@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from time import monotonic
@@ -33,7 +33,6 @@ from magy_server.engine.log import Write
 from magy_server.engine.prefetch import Early
 from magy_server.engine.session import Session
 from magy_server.engine.world import World
-from magy_server.tasks import logged
 
 Permit = Callable[[], AbstractAsyncContextManager[None]]
 
@@ -180,25 +179,23 @@ async def _stream(
 ) -> Replied:
     reply: Replied | None = None
     pieces = Joining()
-    async with (
-        aclosing(provider.stream(request)) as stream,
-        shown(session, request, facts) if early else nullcontext() as progress,
-    ):
-        async for item in stream:
-            if isinstance(item, Reading):
+    with shown(session, request, facts) if early else nullcontext() as progress:
+        async with aclosing(provider.stream(request)) as stream:
+            async for item in stream:
+                if isinstance(item, Reading):
+                    if progress:
+                        progress.heard(item)
+                    continue
                 if progress:
-                    progress.heard(item)
-                continue
-            if progress:
-                progress.over()
-            if isinstance(item, Replied):
-                reply = item
-            elif early:
-                id = f"{request.id}.{item.index}" if item.kind == "call" else request.id
-                text = pieces.feed((item.kind, id), item.text, last=item.done)
-                if item.name != CALL:  # it is shown as what it calls, which is not known yet
-                    session.stream_delta(item.kind, id, text, item.name)
-                early.take(id, replace(item, text=text))
+                    progress.over()
+                if isinstance(item, Replied):
+                    reply = item
+                elif early:
+                    id = f"{request.id}.{item.index}" if item.kind == "call" else request.id
+                    text = pieces.feed((item.kind, id), item.text, last=item.done)
+                    if item.name != CALL:  # it is shown as what it calls, which is not known yet
+                        session.stream_delta(item.kind, id, text, item.name)
+                    early.take(id, item, text)
     if reply is None:
         raise ProviderError("The model ended its stream without a reply.", fault="malformed",
                             retryable=True)  # fmt: skip
@@ -233,6 +230,8 @@ _HELP = (
 
 
 class Progress:
+    """Begins to be shown after `FIRST` seconds."""
+
     def __init__(self, session: Session, request: ModelRequest, facts: ModelFacts) -> None:
         self._session = session
         self._request = request
@@ -240,6 +239,8 @@ class Progress:
         self._began = monotonic()
         self._reading: Reading | None = None
         self._over = False
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(FIRST, self._tick)
 
     def heard(self, reading: Reading) -> None:
         self._reading = reading
@@ -249,13 +250,12 @@ class Progress:
         """The reply begins, or will not come."""
         if not self._over:
             self._over = True
+            self._timer.cancel()
             self._session.streaming.progress(self._request.id, "")
 
-    async def tick(self) -> None:
-        await asyncio.sleep(FIRST)
-        while not self._over:
-            self._show()
-            await asyncio.sleep(EVERY)
+    def _tick(self) -> None:
+        self._show()
+        self._timer = self._loop.call_later(EVERY, self._tick)
 
     def _show(self) -> None:
         if not self._over:
@@ -264,21 +264,14 @@ class Progress:
             self._session.streaming.progress(self._request.id, text)
 
 
-@asynccontextmanager
-async def shown(
-    session: Session, request: ModelRequest, facts: ModelFacts
-) -> AsyncIterator[Progress]:
+@contextmanager
+def shown(session: Session, request: ModelRequest, facts: ModelFacts) -> Iterator[Progress]:
     """Shows it for as long as the block lasts, or until `over`."""
     progress = Progress(session, request, facts)
-    ticking = asyncio.create_task(progress.tick(), name=f"progress {request.id}")
     try:
         yield progress
     finally:
         progress.over()
-        ticking.cancel()
-        await asyncio.wait([ticking])  # a stop that comes just now is for who waits here
-        if not ticking.cancelled() and (error := ticking.exception()):
-            logged(error, ticking.get_name())  # it only shows how far the model is
 
 
 def said(passed: float, reading: Reading | None, prompt: int, facts: ModelFacts) -> str:

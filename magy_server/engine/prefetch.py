@@ -81,8 +81,9 @@ class Early:
         self.discard()
         self._group = group
 
-    def take(self, id: str, delta: Delta) -> None:
-        """More of the reply. A call begins to run as soon as its arguments are complete."""
+    def take(self, id: str, delta: Delta, text: str) -> None:
+        """More of the reply, of which `text` is what can be said by now. A call begins to run as
+        soon as its arguments are complete."""
         if delta.kind != "call" or self._group is None:
             return
         tool = self._world.tools.there(self._session.state.root).get(delta.name)
@@ -90,7 +91,7 @@ class Early:
             self._group = None  # what follows may depend on it
             return
         pieces = self._pieces.setdefault(id, [])
-        pieces.append(delta.text)
+        pieces.append(text)
         if delta.done and id not in self._ahead:
             self._start(self._group, id, tool, "".join(pieces))
 

@@ -54,7 +54,7 @@ class Session:
     which shares both with other processes. The rest is what this process does with it."""
 
     __slots__ = (
-        "__weakref__", "_news", "_replica", "_tasks", "_watchers", "arriving", "doubted",
+        "__weakref__", "_movers", "_news", "_replica", "_tasks", "_watchers", "arriving", "doubted",
         "first_run", "gone", "log", "stream", "streaming", "used",
     )  # fmt: skip
 
@@ -70,6 +70,8 @@ class Session:
         self.stream = stream
         self.log = Log(stream, store, companions, self)
         self._watchers: Listeners[[]] = Listeners()
+        self._movers: Listeners[[]] = Listeners()
+        """Of the log alone: a reply may stream in thousands of pieces."""
         self.streaming = Streaming(self._watchers)
         self.first_run = True
         """Nothing of it has been run by this process."""
@@ -170,9 +172,9 @@ class Session:
 
     @asynccontextmanager
     async def moving(self) -> AsyncIterator[asyncio.Event]:
-        """Gives what is set whenever the log or what streams has grown."""
+        """Gives what is set whenever the log has grown."""
         moved = asyncio.Event()
-        stop = self.watch(moved.set)
+        stop = self._movers.add(moved.set)
         try:
             yield moved
         finally:
@@ -180,10 +182,11 @@ class Session:
 
     @property
     def watched(self) -> bool:
-        return bool(self._watchers)
+        return bool(self._watchers or self._movers)
 
     def wake(self) -> None:
         self._watchers()
+        self._movers()
 
     # --- what goes on besides -------------------------------------------------------------------
 

@@ -31,9 +31,17 @@ class Follower:
         self._session = session
         self._sent: dict[tuple[str, str], tuple[Partial, int]] = {}
 
+    @property
+    def behind(self) -> bool:
+        """Whether there may be news."""
+        log = self._session.log
+        return not log.loaded or log.state.seq > self.cursor
+
     async def news(self, budget: int) -> list[Update]:
         """Returns what the log has after the cursor: about `budget` characters, at least one
         entry's, at most a page's. Returns nothing at the end of the log."""
+        if not self.behind:
+            return []
         store = self._service.world.store
         entries = await newer(store, self._session, self.cursor)
         texts = await texts_of(store, entries)
@@ -87,7 +95,7 @@ class Subscription:
         self._loop = asyncio.get_running_loop()
         self._last = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self._unwatch = session.watch(lambda: outbox.wake(self))
+        self._unwatch = session.watch(self._grown)
 
     @property
     def cursor(self) -> int:
@@ -98,6 +106,11 @@ class Subscription:
         self._outbox.forget(self)
         if self._timer:
             self._timer.cancel()
+
+    def _grown(self) -> None:
+        """Deltas alone wait for the timer, if it runs."""
+        if self._timer is None or self._follower.behind:
+            self._outbox.wake(self)
 
     async def pull(self, budget: int) -> Sequence[Mapping[str, Any]]:
         news = await self._follower.news(budget)
