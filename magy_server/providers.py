@@ -140,9 +140,13 @@ def lend(
     return useless
 
 
+_near = cache(is_near)
+"""Each request asks it of the same few addresses."""
+
+
 def is_local(one: ProviderSettings) -> bool:
     """Returns whether the provider's endpoint is on this machine."""
-    return is_near(one.base_url or "")
+    return _near(one.base_url or "")
 
 
 class Providers:

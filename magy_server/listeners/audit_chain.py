@@ -49,7 +49,6 @@ class Chain:
 
     def append(self, day: str, lines: Sequence[Mapping[str, Any]]) -> None:
         """Raises OSError, and then has written nothing."""
-        os.makedirs(self._directory, mode=0o700, exist_ok=True)
         self._take()
         try:
             self._open(day)
@@ -66,6 +65,7 @@ class Chain:
 
     def _take(self) -> None:
         if self._lock is None:
+            os.makedirs(self._directory, mode=0o700, exist_ok=True)
             self._lock = os.open(self._directory, os.O_RDONLY | os.O_CLOEXEC)
         for left in reversed(range(TRIES)):
             try:
@@ -85,6 +85,7 @@ class Chain:
                 os.close(self._file)
                 self._file = None
             before = self._read_last()
+            os.makedirs(self._directory, mode=0o700, exist_ok=True)  # somebody may have removed it
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
             self._file = os.open(_path(self._directory, day), flags, 0o600)
             self._day, self._last, self._end = day, before, os.fstat(self._file).st_size

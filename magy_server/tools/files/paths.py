@@ -54,6 +54,8 @@ def canonical(root: str, path: str) -> str:
         raise ToolError(
             f"{path}: `~` is not expanded here; use a path relative to the workspace root."
         )
+    with suppress(OSError, ValueError):  # nearly always all of it exists
+        return os.path.realpath(os.path.join(root, path), strict=True)
     try:
         found = os.path.realpath(os.path.join(root, path))
         parts = (found, *map(str, Path(found).parents))
