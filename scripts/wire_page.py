@@ -25,10 +25,11 @@ from magy_server.api.wire import (
     updates,
 )
 from magy_server.api.wire.commands import COMMANDS
-from magy_server.api.wire.methods import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Method
+from magy_server.api.wire.methods import CLIENT_TO_SERVER, SERVER_TO_CLIENT
 from magy_server.api.wire.refusals import NAME, PATTERNS
 from magy_server.api.wire.shapes import LONGEST_ID
 from magy_server.api.wire.updates import STOPS, UPDATES, Update, kind_of
+from magy_server.api.wire.verbs import Method
 from scripts import wire_conversation
 from scripts.wire_samples import samples
 

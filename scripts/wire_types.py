@@ -11,9 +11,10 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from magy_server.api.wire.announcing import Announcement
 from magy_server.api.wire.commands import COMMANDS
-from magy_server.api.wire.methods import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Method
+from magy_server.api.wire.methods import CLIENT_TO_SERVER, SERVER_TO_CLIENT
 from magy_server.api.wire.names import COMMANDS as EVERY_COMMAND
 from magy_server.api.wire.updates import UPDATES
+from magy_server.api.wire.verbs import Method
 
 Schema = Mapping[str, Any]
 Mode = Literal["validation", "serialization"]

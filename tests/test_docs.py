@@ -11,7 +11,8 @@ from typing import get_args
 
 import pytest
 
-from magy_server.api.wire.methods import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Method
+from magy_server.api.wire.methods import CLIENT_TO_SERVER, SERVER_TO_CLIENT
+from magy_server.api.wire.verbs import Method
 from magy_server.core.events import Event
 
 TOP = Path(__file__).parents[1]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from magy_server.garbage import RUNNING, STARTING
-from tests.lsp.client import Client, SimulatedEditor
+from tests.lsp.client import Client, RpcError, SimulatedEditor
 
 SDKS = {"anthropic", "openai", "git"}
 ENGINE_ROOM = {"aiosqlite", "psutil", "rapidfuzz", "sqlite3", "tree_sitter", "yaml"}
@@ -121,6 +121,11 @@ async def test_the_engine_is_loaded_when_the_client_is_ready(tmp_path: Path) -> 
         modules = set(IMPORT_TIME.findall(client.stderr.decode()))
         assert "magy_server.engine.runner" in modules
         assert not modules & {"magy_server.tools.kit", "magy_server.tools.web.github_tool"}
+        topics = {"magi", "graphs", "permissions", "methods"}
+        assert not modules & {f"magy_server.api.wire.{topic}" for topic in topics}
+        with pytest.raises(RpcError):
+            await client.request("magy/magi/list", {"sessionId": "nobody"})
+        assert "magy_server.api.wire.magi" in IMPORT_TIME.findall(client.stderr.decode())
 
 
 async def test_garbage_is_looked_for_once_the_engine_runs_and_not_before(tmp_path: Path) -> None:

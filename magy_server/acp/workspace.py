@@ -19,7 +19,7 @@ from magy_server.api.connected import Connected, NoDocuments, Source
 from magy_server.api.service import Service
 from magy_server.api.verbs import Magy
 from magy_server.api.warming import warm
-from magy_server.api.wire.methods import Handler, handlers
+from magy_server.api.wire.verbs import Handler, handlers
 from magy_server.config.trust import Trust
 from magy_server.core.agents import tree
 from magy_server.core.agents.tree import Stream, id_of

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from magy_server.api.places import workspace_of
 from magy_server.api.wire import editor as wire
-from magy_server.api.wire.methods import CLIENT_TO_SERVER, Handler, handler
+from magy_server.api.wire.verbs import Handler, handler
 
 Status = Literal["ok", "warn", "fail", "info"]
 _STATUS: Mapping[str, Status] = {"ok": "ok", "note": "info", "warning": "warn", "problem": "fail"}
@@ -55,5 +55,5 @@ class DoctorVerbs:
 
 def handlers(examine: Callable[[], Examine], roots: Sequence[str]) -> Mapping[str, Handler]:
     """The method by itself: it serves from before there is a service."""
-    (method,) = (one for one in CLIENT_TO_SERVER if one.name == "magy/doctor/run")
-    return {method.name: handler(method, DoctorVerbs(examine, roots).run)}
+    method = "magy/doctor/run"
+    return {method: handler(method, DoctorVerbs(examine, roots).run)}

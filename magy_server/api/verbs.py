@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import TYPE_CHECKING
+
 from magy_server.api.children.child_verbs import ChildVerbs
 from magy_server.api.children.news import ChildNews
 from magy_server.api.completions.suggesting import Completions
 from magy_server.api.connected import Connected
 from magy_server.api.doctor import DoctorVerbs
-from magy_server.api.edits.edit_verbs import EditVerbs
-from magy_server.api.graphs.graph_verbs import GraphVerbs
-from magy_server.api.prompts.completion import PromptVerbs
 from magy_server.api.prompts.context import ContextVerbs
 from magy_server.api.prompts.readable_files import Reach
-from magy_server.api.reviews.checkpoint_verbs import CheckpointVerbs
 from magy_server.api.reviews.news import ReviewNews
 from magy_server.api.reviews.review_verbs import ReviewVerbs, View
 from magy_server.api.rewrites.rewrite_verbs import RewriteVerbs
-from magy_server.api.rulings import MagiVerbs
-from magy_server.api.sessions.interaction_verbs import QuestionVerbs
 from magy_server.api.sessions.session_verbs import SessionVerbs
-from magy_server.api.wire.methods import Verbs
+from magy_server.api.wire.verbs import Verbs, later
 from magy_server.api.workspaces import WorkspaceVerbs
+
+if TYPE_CHECKING:  # a connection may last for days without a request about these
+    from magy_server.api.edits.edit_verbs import EditVerbs
+    from magy_server.api.graphs.graph_verbs import GraphVerbs
+    from magy_server.api.prompts.completion import PromptVerbs
+    from magy_server.api.reviews.checkpoint_verbs import CheckpointVerbs
+    from magy_server.api.rulings import MagiVerbs
+    from magy_server.api.sessions.interaction_verbs import QuestionVerbs
 
 
 class Magy:
@@ -51,40 +56,73 @@ class Magy:
         self.rewrites.close()
         await self.completions.close()
 
+    @cached_property
+    def _checkpoints(self) -> CheckpointVerbs:
+        from magy_server.api.reviews.checkpoint_verbs import CheckpointVerbs
+
+        return CheckpointVerbs(self.at.service)
+
+    @cached_property
+    def _edits(self) -> EditVerbs:
+        from magy_server.api.edits.edit_verbs import EditVerbs
+
+        return EditVerbs(self.at)
+
+    @cached_property
+    def _graphs(self) -> GraphVerbs:
+        from magy_server.api.graphs.graph_verbs import GraphVerbs
+
+        return GraphVerbs(self.at)
+
+    @cached_property
+    def _magi(self) -> MagiVerbs:
+        from magy_server.api.rulings import MagiVerbs
+
+        return MagiVerbs(self.at)
+
+    @cached_property
+    def _questions(self) -> QuestionVerbs:
+        from magy_server.api.sessions.interaction_verbs import QuestionVerbs
+
+        return QuestionVerbs(self.at.service, self.at.client)
+
+    @cached_property
+    def _prompts(self) -> PromptVerbs:
+        from magy_server.api.prompts.completion import PromptVerbs
+
+        return PromptVerbs(self.at, self.reach)
+
     def verbs(self) -> Verbs:
         at, sessions, children, reviews = self.at, self.sessions, self.children, self.reviews
-        checkpoints, edits = CheckpointVerbs(at.service), EditVerbs(at)
-        graphs, magi = GraphVerbs(at), MagiVerbs(at)
-        questions = QuestionVerbs(at.service, at.client)
-        workspaces, prompts = WorkspaceVerbs(at), PromptVerbs(at, self.reach)
+        workspaces = WorkspaceVerbs(at)
         return Verbs(
             session_new=sessions.new, session_list=sessions.list, session_resume=sessions.resume,
             session_subscribe=sessions.subscribe, session_unsubscribe=sessions.unsubscribe,
             session_events=sessions.events, session_prompt=sessions.prompt,
             session_cancel=sessions.cancel, session_close=sessions.close,
             session_delete=sessions.delete, session_fork=sessions.fork,
-            session_options=sessions.options,
-            session_set_config_option=sessions.set_config_option, session_compact=sessions.compact,
-            session_summarize=sessions.summarize,
+            session_options=sessions.options, session_set_config_option=sessions.set_config_option,
+            session_compact=sessions.compact, session_summarize=sessions.summarize,
             queue_reorder=sessions.reorder_queue, queue_drop=sessions.drop_queued,
             agent_list=workspaces.agents, agent_health=workspaces.health,
             workspace_trust=workspaces.trust, mcp_list=workspaces.servers,
-            model_list=workspaces.models, magi_list=magi.list,
-            magi_accept=magi.accept, magi_log=magi.log,
+            model_list=workspaces.models, magi_list=later(lambda: self._magi.list),
+            magi_accept=later(lambda: self._magi.accept), magi_log=later(lambda: self._magi.log),
             child_spawn=children.spawn, child_send=children.send, child_wait=children.wait,
             child_list=children.list, child_close=children.close, child_limits=children.limits,
-            graph_run=graphs.run, graph_show=graphs.show,
-            interaction_list=questions.list, interaction_respond=questions.respond,
-            permission_list=questions.grants, permission_withdraw=questions.withdraw,
-            review_list=reviews.list, review_get=reviews.get, review_resolve=reviews.resolve,
-            review_undo=reviews.undo, review_comment=reviews.comment,
-            review_navigate=reviews.navigate,
-            checkpoint_list=checkpoints.list, checkpoint_preview=checkpoints.preview,
-            checkpoint_restore=checkpoints.restore,
-            edit_preview=edits.preview, edit_apply=edits.apply,
-            context_get=self.contexts.get,
-            prompt_complete=prompts.complete,
+            graph_run=later(lambda: self._graphs.run), graph_show=later(lambda: self._graphs.show),
+            interaction_list=later(lambda: self._questions.list),
+            interaction_respond=later(lambda: self._questions.respond),
+            permission_list=later(lambda: self._questions.grants),
+            permission_withdraw=later(lambda: self._questions.withdraw), review_list=reviews.list,
+            review_get=reviews.get, review_resolve=reviews.resolve, review_undo=reviews.undo,
+            review_comment=reviews.comment, review_navigate=reviews.navigate,
+            checkpoint_list=later(lambda: self._checkpoints.list),
+            checkpoint_preview=later(lambda: self._checkpoints.preview),
+            checkpoint_restore=later(lambda: self._checkpoints.restore),
+            edit_preview=later(lambda: self._edits.preview),
+            edit_apply=later(lambda: self._edits.apply), context_get=self.contexts.get,
+            prompt_complete=later(lambda: self._prompts.complete),
             completion_status=self.completions.status,
-            doctor_run=DoctorVerbs(at.examine, at.roots).run,
-            rewrite_start=self.rewrites.start,
+            doctor_run=DoctorVerbs(at.examine, at.roots).run, rewrite_start=self.rewrites.start,
         )  # fmt: skip

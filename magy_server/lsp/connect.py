@@ -10,7 +10,7 @@ from typing import Any
 from magy_server.api.connected import Connected
 from magy_server.api.places import SCHEME, virtual_uri
 from magy_server.api.verbs import Magy
-from magy_server.api.wire.methods import handlers
+from magy_server.api.wire.verbs import handlers
 from magy_server.core.errors import EditorError
 from magy_server.lsp.client_options import ClientOptions
 from magy_server.lsp.inline import InlineCompletion

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from magy_server.api.doctor import Examine
     from magy_server.api.service import Service
-    from magy_server.api.wire.methods import Handler
+    from magy_server.api.wire.verbs import Handler
     from magy_server.config.trust import Trust
     from magy_server.core.ports import Editor
     from magy_server.engine.session import Listener

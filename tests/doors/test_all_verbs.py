@@ -11,7 +11,7 @@ import pytest
 
 from magy_server.api.connected import Connected, NoDocuments, Source
 from magy_server.api.verbs import Magy
-from magy_server.api.wire.methods import handlers
+from magy_server.api.wire.verbs import handlers
 from magy_server.app import compose
 from tests.patience import PATIENCE
 

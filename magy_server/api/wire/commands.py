@@ -8,10 +8,10 @@ from pydantic import Field
 from magy_server.api.wire import names
 from magy_server.api.wire.children import ChildClosed, ChildListResult, SpawnKey
 from magy_server.api.wire.editor import Diagnostic, Uri, those
-from magy_server.api.wire.methods import Method
 from magy_server.api.wire.reviews import Range
 from magy_server.api.wire.rewriting import RewriteCommand
 from magy_server.api.wire.shapes import Id, Prose, Wire
+from magy_server.api.wire.verbs import Method
 
 MOST = 50
 """Diagnostics that one prompt gives."""
