@@ -7,7 +7,7 @@ import pytest
 from tests import guard
 from tests.clients.test_emacs import missing
 from tests.clients.vscode.driven import Served, lacking, served
-from tests.clients.vscode.story import Stage
+from tests.clients.vscode.story import Came, Stage
 
 
 @pytest.fixture(scope="session")
@@ -34,3 +34,11 @@ def stage(
     if why := lacking():
         missing(why)
     return Stage(lambda: request.getfixturevalue("server"), places, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def days(request: pytest.FixtureRequest, stage: Stage) -> Came:
+    """What came of the days of which a part is tested. A day is the `DAY` of its module."""
+    tests = [one for one in request.session.items if isinstance(one, pytest.Function)]
+    modules = {one.module for one in tests if "days" in one.fixturenames}
+    return stage.days([one.DAY for one in sorted(modules, key=lambda one: one.__name__)])

@@ -1,7 +1,7 @@
-"""A day in a real VS Code, played in parts, for tests that ask what came of each.
+"""Days in a real VS Code, played in parts, for tests that ask what came of each.
 
-A VS Code is dear to start. So the parts of a day follow each other in one window, and of the
-processes of a run one plays the day; the others wait for what came of it.
+A VS Code is dear to start. So the days, and the parts of each, follow each other in one window, and
+of the processes of a run one plays them; the others wait for what came of it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.clients.shop import PRICES
+from tests.clients.shop import PRICES, script
 from tests.clients.vscode.driven import Served, Window, chromium, window
 from tests.clients.vscode.transcript import Transcript
 from tests.thorough import rotating
@@ -42,10 +42,12 @@ TERMS = "# Terms\n\n## Delivery\n"
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Where a part is played: a window on the folder `shop`, and what it stands in."""
+    """Where a part is played: a window on the folder `shop`, and what it stands in. `script`: the
+    model's."""
 
     browser: Browser
     server: Served
+    script: str
     places: Mapping[str, str]
     shop: Path
     window: Window
@@ -72,8 +74,16 @@ def in_turn(
     return {part: ids for part, ids in all.items() if part not in left_out}
 
 
+@dataclass(frozen=True, slots=True)
+class Day:
+    """`script`: the model's, after what `shop.script` has of it."""
+
+    script: str
+    parts: Sequence[Part]
+
+
 class Came:
-    """What came of the parts of a day."""
+    """What came of the parts of all days."""
 
     def __init__(self, outcomes: Mapping[str, str]) -> None:
         self._outcomes = outcomes
@@ -87,7 +97,7 @@ class Came:
 
 
 class Stage:
-    """Where days are played: one of them once in a run."""
+    """Where days are played, once in a run."""
 
     def __init__(
         self, server: Callable[[], Served], places: Mapping[str, str],
@@ -97,37 +107,55 @@ class Stage:
         self._places = places
         self._directories = directories
 
-    def day(self, script: str, parts: Sequence[Part]) -> Came:
-        """What came of the day that begins with the first of these parts, with this script for a
-        model."""
+    def days(self, days: Sequence[Day]) -> Came:
+        """What came of these days, which follow each other."""
         here = self._directories.getbasetemp()
         shared = here.parent if "PYTEST_XDIST_WORKER" in os.environ else here
-        file = shared / f"{parts[0].__name__}.json"
+        file = shared / "days.json"
         with file.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not file.exists():
-                file.write_text(json.dumps(self._play(script, parts)), "utf-8")
+                file.write_text(json.dumps(self._play(days)), "utf-8")
             return Came(json.loads(file.read_text("utf-8")))
 
-    def _play(self, script: str, parts: Sequence[Part]) -> Mapping[str, str]:
+    def _play(self, days: Sequence[Day]) -> Mapping[str, str]:
         """By part: nothing, or what went wrong. After that no part is played."""
         server = self._server()
         server.configure()
         server.settings()
-        server.play(script)
+        words = "\n".join([script(thinking=1), *(day.script for day in days)])
+        server.play(words)
         shop = repository(self._directories.mktemp("day"))
         came: dict[str, str] = {}
-        part = parts[0]
+        part = days[0].parts[0]
         try:
             with chromium() as browser, window(browser, server, shop) as one:
-                scene = Scene(browser, server, self._places, shop, one, Transcript(one))
-                for part in parts:
-                    part(scene)
-                    assert not one.abroad
-                    came[part.__name__] = ""
+                scene = Scene(browser, server, words, self._places, shop, one, Transcript(one))
+                for day in days:
+                    part = day.parts[0]
+                    if came:
+                        _begin_anew(scene)
+                    for part in day.parts:
+                        part(scene)
+                        assert not one.abroad
+                        came[part.__name__] = ""
         except Exception as error:
             came[part.__name__] = "".join(traceback.format_exception(error))
         return came
+
+
+def _begin_anew(scene: Scene) -> None:
+    """All changes of the day before are accepted, what it set is no more, and nothing is said."""
+    one, talk = scene.window, scene.talk
+    scene.server.configure()
+    scene.server.settings()
+    talk.show()
+    if talk.review():
+        one.command("Magy: Accept All Changes in All Files")
+        one.page.get_by_role("button", name="Accept All", exact=True).click()
+        one.until(lambda: not talk.review(), "the end of the review")
+    one.command("Magy: New Session")
+    one.until(lambda: not talk.prompts(), "the new session")
 
 
 def repository(place: Path) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -18,21 +17,18 @@ from magy_server.core.magi.emotional_log import Entry, entry
 from magy_server.core.magi.vote import Memory
 from magy_server.team.magi import kept_log
 from tests.clients.driven import Driven, emacs, installed, lisp
-from tests.clients.shop import script
-from tests.clients.test_emacs import missing
 from tests.clients.vscode.driven import Window, window
-from tests.clients.vscode.story import BROKEN, Came, Part, Scene, Stage, in_turn, parts
+from tests.clients.vscode.story import TERMS, Came, Day, Part, Scene, in_turn, parts
 from tests.clients.vscode.transcript import Transcript
 from tests.core.magi.build import said
 from tests.e2e.test_magi import put
 from tests.patience import PATIENCE
 
-SCRIPT = f"""\
-{script(thinking=1)}
+SCRIPT = """\
 prompt: look into the prices
 text: An agent looks into it.
-call: spawn_agent {{"agent": "general", "task_name": "Taxes",
-  "prompt": "Find out where taxes are added."}}
+call: spawn_agent {"agent": "general", "task_name": "Taxes",
+  "prompt": "Find out where taxes are added."}
 ---
 text: It is on its way.
 ---
@@ -40,10 +36,10 @@ text: It has told me.
 
 prompt: Find out where taxes are added
 text: I look for the taxes.
-call: bash {{"command": "touch taxes"}}
+call: bash {"command": "touch taxes"}
 ---
 text: I go on looking.
-call: bash {{"command": "sleep 600", "timeout": 600}}
+call: bash {"command": "sleep 600", "timeout": 600}
 ---
 text: Never said.
 
@@ -51,8 +47,8 @@ prompt: only the gross
 text: It is gross alone.
 
 prompt: ask once only
-call: spawn_agent {{"agent": "general", "task_name": "Counting", "limits": {{"requests": 1}},
-  "prompt": "Count the files."}}
+call: spawn_agent {"agent": "general", "task_name": "Counting", "limits": {"requests": 1},
+  "prompt": "Count the files."}
 ---
 text: It may ask once.
 ---
@@ -60,35 +56,35 @@ text: So far it came.
 
 prompt: Count the files
 text: I have counted two.
-call: glob {{"pattern": "*"}}
+call: glob {"pattern": "*"}
 ---
 text: Three are too many.
 
 prompt: clear away
 text: Files come and go.
-call: bash {{"command": "rm rates.json && cp logo.bin old.bin && head -c 8 /dev/zero > logo.bin"}}
+call: bash {"command": "rm terms.md && cp logo.bin old.bin && head -c 8 /dev/zero > logo.bin"}
 ---
 text: They went.
 
 prompt: say it again
 text: It was as before.
-call: bash {{"command": "touch again"}}
+call: bash {"command": "touch again"}
 ---
 text: Said again.
 
 prompt: say it once more
 text: As ever.
-call: bash {{"command": "touch first"}}
+call: bash {"command": "touch first"}
 ---
-call: bash {{"command": "touch once"}}
+call: bash {"command": "touch once"}
 ---
 text: Said once more.
 
 prompt: Where do you stand
 text: I look.
-call: bash {{"command": "git branch --show-current"}}
+call: bash {"command": "git branch --show-current"}
 ---
-text: I stand on {{{{last}}}}
+text: I stand on {{last}}
 """
 
 
@@ -96,21 +92,22 @@ def cleared(scene: Scene) -> None:
     """A file that is gone and one that is no text are decided about where they are shown; all that
     is left in the transcript."""
     one, talk, shop = scene.window, scene.talk, scene.shop
+    one.open("fees.json")  # from here one goes on to the changes, by the names of files
     talk.show()
     talk.ask("clear away")
-    assert "rm rates.json" in talk.question()
+    assert "rm terms.md" in talk.question()
     talk.answer("Allow once")
     talk.said("They went.")
     talk.idle()
     one.until(lambda: "3 changes in 3 files" in talk.review(), "what waits")
-    for name in ("logo.bin", "old.bin", "rates.json"):
+    for name in ("logo.bin", "old.bin", "terms.md"):
         talk.frame.get_by_role("button", name="in 3 files").click()
         one.page.locator(f'.tab.active[aria-label^="{name}"]').wait_for()
-    old = one.page.locator(".monaco-diff-editor .view-line").filter(has_text="vat")
+    old = one.page.locator(".monaco-diff-editor .view-line").filter(has_text="Delivery")
     one.until(old.count, "what was removed")
     one.title_button("Reject All Changes in File")
-    one.until((shop / "rates.json").exists, "the file that was gone")
-    assert (shop / "rates.json").read_text() == BROKEN
+    one.until((shop / "terms.md").exists, "the file that was gone")
+    assert (shop / "terms.md").read_text() == TERMS
     one.until(lambda: "2 changes in 2 files" in talk.review(), "the rest")
     talk.frame.get_by_role("button", name="Reject All", exact=True).click()
     one.page.get_by_role("button", name="Reject All", exact=True).click()
@@ -190,7 +187,7 @@ def shared_with_emacs(scene: Scene) -> None:
     talk, shop, places = scene.talk, scene.shop, scene.places
     talk.ask("say it again")
     assert "touch again" in talk.question()
-    init = installed(Path(places["HOME"]), SCRIPT)
+    init = installed(Path(places["HOME"]), scene.script)
     with emacs("terminal", init, shop, env={**os.environ, **places}) as other:
         other.ask(f"(find-file {lisp(str(shop / 'prices.py'))}) t")
         other.keys("C-c m R")
@@ -412,15 +409,11 @@ PARTS = in_turn(ALL, (several, restricted, shared_with_emacs), 2)
 """Each of the three starts a window of its own, of VS Code or Emacs: they are played in turns."""
 
 
-@pytest.fixture(scope="module")
-def others(stage: Stage) -> Came:
-    for program in ("emacs", "emacsclient", "tmux"):
-        if shutil.which(program) is None:
-            missing(f"{program} is not installed")
-    return stage.day(SCRIPT, list(PARTS))
+DAY = Day(SCRIPT, list(PARTS))
 
 
 @pytest.mark.long
+@pytest.mark.needs("emacs", "emacsclient", "tmux")
 @parts(PARTS)
-def test_a_day_with_others(others: Came, part: Part) -> None:
-    others.good(part)
+def test_a_day_with_others(days: Came, part: Part) -> None:
+    days.good(part)
