@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 TOP = Path(__file__).parent.parent
 MODULES = (
-    "magy_server.lsp.standard", "aiosqlite", "yaml", "magy_server.__main__", "magy_server.app",
+    "magy_server.lsp.pygls_reader", "aiosqlite", "yaml", "magy_server.__main__", "magy_server.app",
     "magy_server.lsp.server", "magy_server.lsp.front_door", "magy_server.lsp.broadcasts",
     "magy_server.api.sessions.session_verbs", "magy_server.lsp.connect",
     "magy_server.lsp.live_editor", "magy_server.acp.serving", "magy_server.llm.scripted",

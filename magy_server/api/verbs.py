@@ -17,7 +17,7 @@ from magy_server.api.reviews.review_verbs import ReviewVerbs, View
 from magy_server.api.rewrites.rewrite_verbs import RewriteVerbs
 from magy_server.api.sessions.session_verbs import SessionVerbs
 from magy_server.api.wire.verbs import Verbs, later
-from magy_server.api.workspaces import WorkspaceVerbs
+from magy_server.api.workspace_verbs import WorkspaceVerbs
 
 if TYPE_CHECKING:  # a connection may last for days without a request about these
     from magy_server.api.edits.edit_verbs import EditVerbs

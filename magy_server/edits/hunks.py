@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from magy_server.dataclass import dataclass
-from magy_server.edits.review import PERSON, Mark, Part, Review, add, ends, joined, put_back
+from magy_server.edits.agent_lines import PERSON, Mark, Part, Review, add, ends, joined, put_back
 
 NEAR = 1
 """Parts with so many unchanged lines between them, or fewer, are one hunk."""

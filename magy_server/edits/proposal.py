@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from magy_server.dataclass import dataclass
+from magy_server.edits.agent_lines import Part, Review, joined, put_back
 from magy_server.edits.lines import meet
 from magy_server.edits.rebasing.diff import Block, blocks
-from magy_server.edits.review import Part, Review, joined, put_back
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 """What an editor says of its documents, files and folders is read here if it is plainly
-well-formed; the rest is left to pygls (`lsp.standard`).
+well-formed; the rest is left to pygls (`lsp.pygls_reader`).
 
 With the types of LSP pygls takes 19 MB, and a third of the time in which Magy starts. A test
 compares what comes of each message here and there.

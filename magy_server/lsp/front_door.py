@@ -80,7 +80,7 @@ class EditorFrontDoor:
         """pygls announces what is registered with it; the requests come to us (`standard`)."""
         from lsprotocol import types
 
-        from magy_server.lsp.standard import announced
+        from magy_server.lsp.pygls_reader import announced
 
         lens = types.CodeLensOptions()
         action = types.CodeActionOptions(code_action_kinds=KINDS, resolve_provider=True)

@@ -3,7 +3,7 @@ what the person is shown. `run` puts it together with the connection and the fro
 
 `lsp.greeting` has usually answered `initialize` before this module is imported. The front door is
 started at the `initialized` notification, or at the first message of ours if that comes sooner; the
-rest of LSP (`lsp.standard`) is imported when a message comes that needs it.
+rest of LSP (`lsp.pygls_reader`) is imported when a message comes that needs it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
 
     from magy_server.lsp.live_editor import LiveEditor
-    from magy_server.lsp.standard import StandardServer
+    from magy_server.lsp.pygls_reader import PyglsReader
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class Server:
         self._greeted = greeted
         self._client: Client | None = None
         self._workspace: LiveWorkspace | None = None
-        self._standard: StandardServer | None = None
+        self._standard: PyglsReader | None = None
         self._tokens: dict[str, Callable[[], None]] = {}
         self._numbers = itertools.count(1)
         self._started: asyncio.Task[Answering | Failure] | None = None
@@ -113,7 +113,7 @@ class Server:
         self._workspace = LiveWorkspace(client.folders, client.root, client.encoding)
         return self._workspace
 
-    async def standard(self) -> StandardServer:
+    async def standard(self) -> PyglsReader:
         make = await asyncio.to_thread(_standard)
         self._standard = make(self, self._front, self.connection.outbox)
         return self._standard
@@ -320,9 +320,9 @@ async def serve(
     return await served(stdin, stdout, begin, already=greeting.read, leaving=leaving)
 
 
-def _standard() -> type[StandardServer]:
+def _standard() -> type[PyglsReader]:
     """To be called in a thread."""
-    from magy_server.lsp.standard import StandardServer, converter
+    from magy_server.lsp.pygls_reader import PyglsReader, converter
 
     converter()
-    return StandardServer
+    return PyglsReader

@@ -11,11 +11,20 @@ from magy_server.core.errors import InvalidRequest, ToolError
 from magy_server.core.reviews.review_events import Comment
 from magy_server.core.values import Origin
 from magy_server.dataclass import dataclass
+from magy_server.edits.agent_lines import (
+    PERSON,
+    Mark,
+    Part,
+    Review,
+    carry,
+    compare,
+    joined,
+    put_back,
+)
 from magy_server.edits.hunks import accept, cut, reject
 from magy_server.edits.proposal import accepted, within
 from magy_server.edits.rebasing.diff import blocks
 from magy_server.edits.rebasing.rebase import merge3
-from magy_server.edits.review import PERSON, Mark, Part, Review, carry, compare, joined, put_back
 from magy_server.edits.text import plain, split, usual_end
 from magy_server.reviews.current_review import Now
 from magy_server.reviews.file_review import FileReview, Side, of_kind, reworded, unchanged

@@ -1,7 +1,8 @@
-"""`FileReview` is a file's review in memory; the functions tell what changes make of it. No I/O.
+"""`FileReview` is the review of a whole file in memory; the functions tell what changes of the file
+make of it. No I/O.
 
-Texts are reviewed by lines (`edits.review`); what is no text, or too large, and what is no matter
-of lines (that a file exists, its executable bit), is reviewed as a whole.
+Texts are reviewed by lines (`edits.agent_lines`); what is no text, or too large, and what is no
+matter of lines (that a file exists, its executable bit), is reviewed as a whole.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from magy_server.core.errors import ToolError
 from magy_server.core.reviews.review_events import Comment, Decision, Reviewed
 from magy_server.core.values import NO_FILE, Hash, Mark, Origin, Version, digest
 from magy_server.dataclass import dataclass
-from magy_server.edits import review as lines
+from magy_server.edits import agent_lines as lines
+from magy_server.edits.agent_lines import Review, carry, compare
 from magy_server.edits.proposal import Place, place, proposed
-from magy_server.edits.review import Review, carry, compare
 from magy_server.edits.text import split
 
 LIMIT = 10_000_000

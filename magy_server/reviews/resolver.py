@@ -27,7 +27,7 @@ from magy_server.core.ports import Found
 from magy_server.core.reviews.review_events import Decision
 from magy_server.core.values import Hash
 from magy_server.dataclass import dataclass
-from magy_server.edits.review import Review
+from magy_server.edits.agent_lines import Review
 from magy_server.edits.text import plain
 from magy_server.reviews import move_back, streams
 from magy_server.reviews.current_review import Now, infos, review_file

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from magy_server.core.ports import Found
 from magy_server.core.reviews.review_events import Reviewed
 from magy_server.core.values import Origin, Version
-from magy_server.edits.review import PERSON
+from magy_server.edits.agent_lines import PERSON
 from magy_server.edits.text import split
 from magy_server.reviews.current_review import Now, now
 from magy_server.reviews.decisions import choose, decide, undone

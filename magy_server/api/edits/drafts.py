@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
 
-from magy_server.api.edits.tree import Fault, File, Refused, Tree
+from magy_server.api.edits.files_in_memory import Fault, File, Refused, Tree
 from magy_server.api.places import uri_of
 from magy_server.api.wire import reviews as wire
 from magy_server.core.errors import MagyError, ToolError

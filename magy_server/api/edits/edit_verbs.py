@@ -7,7 +7,7 @@ import json
 
 from magy_server.api.connected import Seat
 from magy_server.api.edits.drafts import Drafts, shown
-from magy_server.api.edits.tree import faults
+from magy_server.api.edits.files_in_memory import faults
 from magy_server.api.places import paths_of
 from magy_server.api.wire import reviews as wire
 from magy_server.core.errors import EditRefused, InvalidRequest

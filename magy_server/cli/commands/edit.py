@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
-from magy_server.api.edits.tree import Fault, File, Tree, faults
+from magy_server.api.edits.files_in_memory import Fault, File, Tree, faults
 from magy_server.cli import exit_codes
 from magy_server.cli.commands.edit_files import load, write
 from magy_server.cli.screen.complaints import complain

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
-from magy_server.api.edits.tree import File
+from magy_server.api.edits.files_in_memory import File
 from magy_server.core.errors import MagyError, ToolError
 from magy_server.core.values import NO_FILE, Version, digest
 from magy_server.tools.files import disk, versions

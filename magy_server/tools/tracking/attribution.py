@@ -1,11 +1,11 @@
 """This module tells which changes of a file are a command's: all that happened to it, but for what
 others are known to have done.
 
-What is on disk, and what the editor shows, are each kept as a review (`edits.review`) in which the
-command's lines are the parts: its base is what would be there without the command. What others do
-goes into the base; what nobody has told of is the command's. To save makes the disk what the editor
-shows, to load does the opposite, each with all that is known of it. So the end of it is a pair:
-what there is, and what there would be. Pure.
+What is on disk, and what the editor shows, are each kept as a review (`edits.agent_lines`) in which
+the command's lines are the parts: its base is what would be there without the command. What others
+do goes into the base; what nobody has told of is the command's. To save makes the disk what the
+editor shows, to load does the opposite, each with all that is known of it. So the end of it is a
+pair: what there is, and what there would be. Pure.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dataclasses import replace
 from magy_server.core.errors import ToolError
 from magy_server.core.values import Kind, Version, digest
 from magy_server.dataclass import dataclass
+from magy_server.edits.agent_lines import PERSON, Part, Review, carry
 from magy_server.edits.hunks import accept
 from magy_server.edits.rebasing.diff import blocks
 from magy_server.edits.rebasing.rebase import merge3
-from magy_server.edits.review import PERSON, Part, Review, carry
 from magy_server.edits.text import plain, split, usual_end
 from magy_server.tools.files.encodings import Encoding, decode, encode
 from magy_server.tools.tracking.known_changes import (

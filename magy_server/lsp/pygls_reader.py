@@ -1,6 +1,6 @@
-"""The standard server reads on pygls what the editor says of notebooks, and whatever of its
-documents and folders `lsp.document_messages` has left to it; it answers an `initialize` that
-`lsp.greeting` has left to it.
+"""pygls reads here what Magy does not read itself, as the standard server behind a connection: what
+the editor says of notebooks, what `lsp.document_messages` has left of documents and folders, and an
+`initialize` that `lsp.greeting` has left.
 
 It is imported when the first such message comes: pygls and the types of LSP take most of a second.
 """
@@ -172,7 +172,7 @@ class _Pygls(LanguageServer):
         log.error("The standard server failed", exc_info=error)
 
 
-class StandardServer:
+class PyglsReader:
     """`transport.Standard`, behind a server whose client may have been answered already."""
 
     def __init__(self, home: Home, front: Announcing, outbox: Outbox) -> None:

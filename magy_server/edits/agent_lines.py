@@ -1,9 +1,10 @@
-"""A review keeps what agents did to a text, hunk by hunk, until a person has decided about each.
+"""A `Review` tells which lines of a text are agents' and not decided about, and what they replaced.
 
-A review is the text as it is now and its *parts*: the ranges of lines that agents' changes came to,
-each with the lines that it replaced. Everything else is the same in the *base*, which is the text
-with all parts replaced back. So there is nothing to keep in step: what a person changes outside the
-parts is in the base, too, by definition, and to accept a part is to forget it.
+It knows no files: the room `reviews` builds on it. A review is the text as it is now and its
+*parts*: the ranges of lines that agents' changes came to, each with the lines that it replaced.
+Everything else is the same in the *base*, which is the text with all parts replaced back. So there
+is nothing to keep in step: what a person changes outside the parts is in the base, too, by
+definition, and to accept a part is to forget it.
 
 Lines are strings with their own line ends; all numbers are of lines, from 0, ends exclusive.
 """

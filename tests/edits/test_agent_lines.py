@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from magy_server.edits.agent_lines import PERSON, Mark, Review, carry, compare
 from magy_server.edits.hunks import ReviewHunk, accept, cut, hunks, reject
 from magy_server.edits.proposal import accepted, place, proposed
 from magy_server.edits.rebasing.diff import blocks
-from magy_server.edits.review import PERSON, Mark, Review, carry, compare
 from magy_server.edits.text import split
 from tests.thorough import examples
 
