@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from magy_server.api.places import canonical
 from magy_server.api.wire import editor as wire
-from magy_server.api.wire.reviews import Range
+from magy_server.api.wire.shapes import Range
 from magy_server.core.errors import EditorError
 from magy_server.core.knowledge import Answers, Evaluated, Problem, Spot, Symbol
 

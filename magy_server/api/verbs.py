@@ -13,7 +13,7 @@ from magy_server.api.doctor import DoctorVerbs
 from magy_server.api.prompts.context import ContextVerbs
 from magy_server.api.prompts.readable_files import Reach
 from magy_server.api.reviews.news import ReviewNews
-from magy_server.api.reviews.review_verbs import ReviewVerbs, View
+from magy_server.api.reviews.view import View
 from magy_server.api.rewrites.rewrite_verbs import RewriteVerbs
 from magy_server.api.sessions.session_verbs import SessionVerbs
 from magy_server.api.wire.verbs import Verbs, later
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # a connection may last for days without a request about thes
     from magy_server.api.graphs.graph_verbs import GraphVerbs
     from magy_server.api.prompts.completion import PromptVerbs
     from magy_server.api.reviews.checkpoint_verbs import CheckpointVerbs
+    from magy_server.api.reviews.review_verbs import ReviewVerbs
     from magy_server.api.rulings import MagiVerbs
     from magy_server.api.sessions.interaction_verbs import QuestionVerbs
 
@@ -39,7 +40,6 @@ class Magy:
         self._child_news = ChildNews(at)
         self.sessions = SessionVerbs(at, self._child_news)
         self.children, self.rewrites = ChildVerbs(at), RewriteVerbs(at)
-        self.reviews = ReviewVerbs(at, self.view)
         self.contexts = ContextVerbs(at, self.reach)
         self.completions = Completions(at, self.reach)
 
@@ -55,6 +55,12 @@ class Magy:
         self._child_news.close()
         self.rewrites.close()
         await self.completions.close()
+
+    @cached_property
+    def reviews(self) -> ReviewVerbs:
+        from magy_server.api.reviews.review_verbs import ReviewVerbs
+
+        return ReviewVerbs(self.at, self.view)
 
     @cached_property
     def _checkpoints(self) -> CheckpointVerbs:
@@ -93,7 +99,7 @@ class Magy:
         return PromptVerbs(self.at, self.reach)
 
     def verbs(self) -> Verbs:
-        at, sessions, children, reviews = self.at, self.sessions, self.children, self.reviews
+        at, sessions, children = self.at, self.sessions, self.children
         workspaces = WorkspaceVerbs(at)
         return Verbs(
             session_new=sessions.new, session_list=sessions.list, session_resume=sessions.resume,
@@ -114,9 +120,13 @@ class Magy:
             interaction_list=later(lambda: self._questions.list),
             interaction_respond=later(lambda: self._questions.respond),
             permission_list=later(lambda: self._questions.grants),
-            permission_withdraw=later(lambda: self._questions.withdraw), review_list=reviews.list,
-            review_get=reviews.get, review_resolve=reviews.resolve, review_undo=reviews.undo,
-            review_comment=reviews.comment, review_navigate=reviews.navigate,
+            permission_withdraw=later(lambda: self._questions.withdraw),
+            review_list=later(lambda: self.reviews.list),
+            review_get=later(lambda: self.reviews.get),
+            review_resolve=later(lambda: self.reviews.resolve),
+            review_undo=later(lambda: self.reviews.undo),
+            review_comment=later(lambda: self.reviews.comment),
+            review_navigate=later(lambda: self.reviews.navigate),
             checkpoint_list=later(lambda: self._checkpoints.list),
             checkpoint_preview=later(lambda: self._checkpoints.preview),
             checkpoint_restore=later(lambda: self._checkpoints.restore),

@@ -35,9 +35,9 @@ def connect(
     """`running`: the sessions that have a turn now, the latest last. `closing` ends it."""
     can = server.can
     magy = Magy(at)
-    review = PlainReview(magy.view, magy.reviews, server, editor, shows_lenses=about.lenses)
+    review = PlainReview(magy.view, server, shows_lenses=about.lenses)
     pointing = Pointing(at.documents, magy.contexts, magy.reach)
-    plain = Plain(server, magy, about, review, pointing, running)
+    plain = Plain(server, magy, about, editor, review, pointing, running)
     closing.push_async_callback(magy.close)
     closing.callback(plain.close)
     closing.callback(server.workspace.touched.add(magy.news.touched))

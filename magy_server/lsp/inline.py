@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from magy_server.api.completions.suggesting import SCHEMES, Completions, Request, Selected
 from magy_server.api.wire.names import INLINE
-from magy_server.api.wire.reviews import Position, Range
+from magy_server.api.wire.shapes import Position, Range
 from magy_server.core.errors import EditorError, InvalidConfig, InvalidRequest
 from magy_server.edits.text import plain
 from magy_server.jsonrpc.peer import Handler

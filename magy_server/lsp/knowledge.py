@@ -10,8 +10,7 @@ from magy_server.api import editor_answers
 from magy_server.api.places import uri_of
 from magy_server.api.positions import units
 from magy_server.api.wire import editor as wire
-from magy_server.api.wire.reviews import Position
-from magy_server.api.wire.shapes import Wire
+from magy_server.api.wire.shapes import Position, Wire
 from magy_server.core.errors import EditorError
 from magy_server.core.knowledge import (
     Definition,

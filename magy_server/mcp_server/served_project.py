@@ -10,7 +10,8 @@ from magy_server.api.children.child_verbs import ChildVerbs
 from magy_server.api.connected import NoDocuments, Seat
 from magy_server.api.edits.edit_verbs import EditVerbs
 from magy_server.api.places import uri_of
-from magy_server.api.reviews.review_verbs import ReviewVerbs, View
+from magy_server.api.reviews.review_verbs import ReviewVerbs
+from magy_server.api.reviews.view import View
 from magy_server.api.service import Service
 from magy_server.api.sessions.interaction_verbs import QuestionVerbs
 from magy_server.core.agents import tree

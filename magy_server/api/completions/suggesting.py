@@ -21,7 +21,7 @@ from magy_server.api.places import canonical, innermost
 from magy_server.api.positions import column, units
 from magy_server.api.prompts.readable_files import Reach
 from magy_server.api.wire.completions import CompletionStatus, CompletionStatusParams
-from magy_server.api.wire.reviews import Position, Range
+from magy_server.api.wire.shapes import Position, Range
 from magy_server.core.errors import MagyError, ProviderError
 from magy_server.core.patterns import matches_file
 from magy_server.core.settings import CompletionSettings, Settings

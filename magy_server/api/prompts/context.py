@@ -17,8 +17,14 @@ from magy_server.api.places import canonical, uri_of
 from magy_server.api.positions import column, split_lines
 from magy_server.api.prompts.readable_files import Reach
 from magy_server.api.wire import editor as wire
-from magy_server.api.wire.reviews import Position, Range
-from magy_server.api.wire.shapes import Block, LinkBlock, ResourceBlock, TextResource
+from magy_server.api.wire.shapes import (
+    Block,
+    LinkBlock,
+    Position,
+    Range,
+    ResourceBlock,
+    TextResource,
+)
 from magy_server.core.errors import EditorError, ToolError
 from magy_server.core.knowledge import Symbol, Symbols
 from magy_server.core.no_editor import NO_EDITOR

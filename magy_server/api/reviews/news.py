@@ -4,14 +4,11 @@ of this process or another, and when the person pauses typing. Never at every ke
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from magy_server.api.connected import Connected
 from magy_server.api.places import named_paths
-from magy_server.api.reviews import present
-from magy_server.api.reviews.review_verbs import View
-from magy_server.api.wire import reviews as wire
-from magy_server.core.errors import MagyError
+from magy_server.api.reviews.view import View
 from magy_server.core.listeners import Listeners
 
 PAUSE = 0.1
@@ -78,18 +75,9 @@ class ReviewNews:
             await asyncio.sleep(TOGETHER)
             changed, self._changed = self._changed, {}
             if self._notify:
-                files = [entry for path in changed for entry in await self._entries(path, changed)]
-                params = wire.ReviewChanged(files=files).model_dump(mode="json", by_alias=True)
+                from magy_server.api.reviews.changed_files import changed_files
+
+                told = await changed_files(self._view, changed)
+                params = told.model_dump(mode="json", by_alias=True)
                 self._notify("magy/review/changed", params)
             self.told(changed)
-
-    async def _entries(self, path: str, roots: Mapping[str, str]) -> list[wire.ReviewEntry]:
-        found = []
-        for proposed in (False, True):
-            try:
-                file = await self._view.file(path, proposed)
-            except MagyError:
-                continue  # `magy/review/get` says why
-            if file is not None:
-                found.append(present.entry(file, self._view.uri))
-        return found or [present.gone(roots[path], path, self._view.uri)]

@@ -9,6 +9,7 @@ from magy_server.api.places import uri_of, virtual_uri
 from magy_server.api.positions import Positions
 from magy_server.api.reviews.word_differences import words
 from magy_server.api.wire import reviews as wire
+from magy_server.api.wire.shapes import Range
 from magy_server.core.values import Origin
 from magy_server.reviews.views import HunkInfo, Outcome, ReviewFile, Summary
 
@@ -55,8 +56,8 @@ def _hunk(hunk: HunkInfo, live: Positions, base: Positions, encoding: str) -> wi
     )
 
 
-def _lines(at: Positions, start: int, end: int) -> wire.Range:
-    return wire.Range.model_validate(at.range(at.offset(start, 0), at.offset(end, 0)))
+def _lines(at: Positions, start: int, end: int) -> Range:
+    return Range.model_validate(at.range(at.offset(start, 0), at.offset(end, 0)))
 
 
 def _origin(origin: Origin) -> wire.HunkOrigin:

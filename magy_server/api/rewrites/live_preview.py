@@ -12,8 +12,8 @@ from typing import Any, Literal
 from magy_server.api.connected import Connected, Documents, notification
 from magy_server.api.positions import Positions
 from magy_server.api.rewrites.start import MESSAGE, TOOL
-from magy_server.api.wire.reviews import Range
 from magy_server.api.wire.rewriting import RewriteDraft
+from magy_server.api.wire.shapes import Range
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Ended, Event, Finished, Prompted, Replied, Requeued
 from magy_server.core.values import Call, Embedded, Selected, Text

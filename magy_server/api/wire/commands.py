@@ -8,9 +8,8 @@ from pydantic import Field
 from magy_server.api.wire import names
 from magy_server.api.wire.children import ChildClosed, ChildListResult, SpawnKey
 from magy_server.api.wire.editor import Diagnostic, Uri, those
-from magy_server.api.wire.reviews import Range
 from magy_server.api.wire.rewriting import RewriteCommand
-from magy_server.api.wire.shapes import Id, Prose, Wire
+from magy_server.api.wire.shapes import Id, Prose, Range, Wire
 from magy_server.api.wire.verbs import Method
 
 MOST = 50

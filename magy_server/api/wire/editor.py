@@ -21,8 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from magy_server.api.wire.reviews import Position, Range
-from magy_server.api.wire.shapes import Block, Id, Prose, Wire
+from magy_server.api.wire.shapes import Block, Id, Position, Prose, Range, Wire
 
 MOST = 1_000
 """Diagnostics, locations, symbols and open files of one message that are looked at."""

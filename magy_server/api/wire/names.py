@@ -6,10 +6,9 @@ NEXT, PREVIOUS = "magy.review.next", "magy.review.previous"
 RUN, PROMPT, REWRITE = "magy.action.run", "magy.prompt", "magy.rewrite"
 CANCEL, NEW, SHOW = "magy.cancel", "magy.session.new", "magy.transcript.show"
 SPAWN, CHILDREN, CLOSE = "magy.child.spawn", "magy.child.list", "magy.child.close"
-COMMANDS = (
-    ACCEPT, REJECT, COMMENT, ACCEPT_ALL, REJECT_ALL, NEXT, PREVIOUS,
-    RUN, PROMPT, REWRITE, CANCEL, NEW, SHOW, SPAWN, CHILDREN, CLOSE,
-)  # fmt: skip
+REVIEWING = (ACCEPT, REJECT, COMMENT, ACCEPT_ALL, REJECT_ALL, NEXT, PREVIOUS)
+ASKING = (RUN, PROMPT, REWRITE, CANCEL, NEW, SHOW, SPAWN, CHILDREN, CLOSE)
+COMMANDS = (*REVIEWING, *ASKING)
 PLACED = (RUN, REWRITE)
 """Those that may replace what stands at a place: meant as the text is when the command comes."""
 

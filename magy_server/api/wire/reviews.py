@@ -32,25 +32,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from magy_server.api.wire.shapes import Id, Prose, SessionParams, Wire
+from magy_server.api.wire.shapes import (
+    Count,
+    Id,
+    Prose,
+    Range,
+    RequestKey,
+    SessionParams,
+    Uri,
+    Wire,
+)
 
-Uri = Annotated[str, Field(min_length=1, max_length=8000)]
-Count = Annotated[int, Field(ge=0)]
 Mode = Literal["applied", "proposed"]
 Reason = Annotated[Prose, Field(max_length=10_000, description="The model sees it")]
-RequestKey = Annotated[
-    Id, Field(description="Made by the client; sending the same key again has no effect")
-]
-
-
-class Position(Wire):
-    line: Count
-    character: Count
-
-
-class Range(Wire):
-    start: Position
-    end: Position
 
 
 class Lines(Wire):

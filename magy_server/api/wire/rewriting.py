@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from magy_server.api.wire.reviews import Range, RequestKey, Uri
-from magy_server.api.wire.shapes import Prose, Wire
+from magy_server.api.wire.shapes import Prose, Range, RequestKey, Uri, Wire
 
 Instruction = Annotated[Prose, Field(min_length=1, max_length=20_000)]
 

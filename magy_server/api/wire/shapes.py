@@ -49,12 +49,29 @@ RootId = Annotated[
 ]
 
 
+RequestKey = Annotated[
+    Id, Field(description="Made by the client; sending the same key again has no effect")
+]
+Uri = Annotated[str, Field(min_length=1, max_length=8000)]
+Count = Annotated[int, Field(ge=0)]
+
+
 class SessionParams(Wire):
     session_id: Id
 
 
 class Empty(Wire):
     pass
+
+
+class Position(Wire):
+    line: Count
+    character: Count
+
+
+class Range(Wire):
+    start: Position
+    end: Position
 
 
 # --- content ------------------------------------------------------------------------------------

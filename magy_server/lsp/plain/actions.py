@@ -13,7 +13,7 @@ from typing import Any
 
 from magy_server.api.connected import Beside
 from magy_server.api.wire import names
-from magy_server.api.wire.reviews import Range
+from magy_server.api.wire.shapes import Range
 from magy_server.core.actions import ActionSpec, filled
 from magy_server.core.errors import InvalidRequest, MagyError, NotFound
 from magy_server.core.text.sanitizing import LINE, shortened

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from magy_server.api.places import uri_of as file_uri
 from magy_server.api.sessions.transcripts import Transcripts, uri_of
-from magy_server.api.wire.commands import Shown
 from magy_server.core.errors import MagyError
 from magy_server.core.text.markdown import STOPS
 from magy_server.core.text.sanitizing import harmless
 from magy_server.lsp.client_options import Way
 from magy_server.lsp.plain.prompt_sessions import Answer
 from magy_server.lsp.server import Server
+
+if TYPE_CHECKING:  # clients of Magy's own use no commands
+    from magy_server.api.wire.commands import Shown
 
 LONGEST = 1_500
 """Characters of a message in a window."""
@@ -77,6 +81,8 @@ class Answers:
         at = {"line": self._transcripts.end(session_id), "character": 0}
         here = {"start": at, "end": at}
         shown = await self._server.show_document(uri, here, focus)
+        from magy_server.api.wire.commands import Shown
+
         return Shown(uri=uri if shown else None, path=path)
 
 

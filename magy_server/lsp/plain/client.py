@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from magy_server.api.wire import names
 from magy_server.config import layers
 from magy_server.jsonrpc.peer import Handler
 from magy_server.lsp.client_options import ClientOptions
+from magy_server.lsp.live_editor import LiveEditor
 from magy_server.lsp.plain.actions import CodeActions, Known, asked
 from magy_server.lsp.plain.answers import Answers
-from magy_server.lsp.plain.commands import PlainCommands
 from magy_server.lsp.plain.prompt_sessions import Asking
 from magy_server.lsp.plain.review import PlainReview
 from magy_server.lsp.plain.targets import Pointing
@@ -35,6 +36,7 @@ class Plain:
         server: Server,
         magy: Magy,
         about: ClientOptions,
+        editor: LiveEditor,
         review: PlainReview,
         pointing: Pointing,
         running: Callable[[], Sequence[str]],
@@ -55,7 +57,18 @@ class Plain:
             known, lambda uri: self._asking.where(uri).root, pointing.symbol,
             resolves=can.resolve, tags=can.tags, bare=None if about.interactions else self._bare,
         )  # fmt: skip
-        self._commands = PlainCommands(server, magy, self._asking, known, pointing, answers)
+
+        def asking() -> Mapping[str, Command]:
+            from magy_server.lsp.plain.commands import PlainCommands
+
+            return PlainCommands(server, magy, self._asking, known, pointing, answers).commands()
+
+        def reviewing() -> Mapping[str, Command]:
+            from magy_server.lsp.plain.review_commands import ReviewCommands
+
+            return ReviewCommands(magy.view, magy.reviews, server, editor).commands()
+
+        self._commands = {**_later(names.REVIEWING, reviewing), **_later(names.ASKING, asking)}
         for root in (*at.roots, None):
             at.spawn(known.first(root))
         at.spawn(self._transcripts.tidy())
@@ -72,7 +85,7 @@ class Plain:
         }
 
     def commands(self) -> Mapping[str, Command]:
-        return {**self._review.commands(), **self._commands.commands()}
+        return self._commands
 
     def noting(self, methods: Mapping[str, Handler]) -> Mapping[str, Handler]:
         """The same methods, but that commands without a session go to the one used last."""
@@ -104,3 +117,16 @@ class Plain:
         if session_id is None:
             return await self._review.content(params)
         return {"text": await self._transcripts.shown(session_id)}
+
+
+def _later(names: Iterable[str], find: Callable[[], Mapping[str, Command]]) -> dict[str, Command]:
+    """Commands that are imported with the first of them: clients of Magy's own use none."""
+    found = cache(find)
+
+    def named(name: str) -> Command:
+        async def run(given: list[Any]) -> Any:
+            return await found()[name](given)
+
+        return run
+
+    return {name: named(name) for name in names}

@@ -7,13 +7,16 @@ Pure: from files under review, as the wire has them, to what the Language Server
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from magy_server.api.wire import names
 from magy_server.api.wire.editor import Span
-from magy_server.api.wire.reviews import Range, ReviewFile, ReviewHunk
+from magy_server.api.wire.shapes import Range
+
+if TYPE_CHECKING:  # most of the time nothing is under review
+    from magy_server.api.wire.reviews import ReviewFile, ReviewHunk
 
 LLM_GENERATED = 1
 """`CodeActionTag.LLMGenerated` of LSP 3.18."""

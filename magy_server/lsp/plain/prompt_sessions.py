@@ -7,13 +7,12 @@ import asyncio
 import os
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from magy_server.api.connected import Connected
 from magy_server.api.places import canonical, innermost, workspace_of
 from magy_server.api.service import Outcome
 from magy_server.api.sessions.pages import newer
-from magy_server.api.wire.commands import Prompted, Prompting
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import InvalidRequest, NotFound, StoreError
 from magy_server.core.events import Admitted, Ended, Entry, Replied, Requeued, Stop
@@ -21,6 +20,9 @@ from magy_server.core.state.state import State
 from magy_server.core.values import Content
 from magy_server.dataclass import dataclass
 from magy_server.engine.loaded_sessions import FRESH
+
+if TYPE_CHECKING:  # clients of Magy's own use no commands
+    from magy_server.api.wire.commands import Prompted, Prompting
 
 REMEMBERED = 50
 """Sessions that a connection used."""
@@ -166,6 +168,8 @@ class Asking:
         self.used(session_id)
         if outcome != "known":
             self.follow(session_id, message_id)
+        from magy_server.api.wire.commands import Prompted
+
         return Prompted(session_id=session_id, message_id=message_id)
 
     async def _prompt(

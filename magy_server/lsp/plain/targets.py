@@ -11,7 +11,7 @@ from magy_server.api.positions import column
 from magy_server.api.prompts.context import ContextVerbs
 from magy_server.api.prompts.readable_files import Reach
 from magy_server.api.wire.editor import ContextParams, Diagnostic
-from magy_server.api.wire.reviews import Position, Range
+from magy_server.api.wire.shapes import Position, Range
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.values import Content
 from magy_server.dataclass import dataclass
