@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import atexit
 import os
 import sys
@@ -11,9 +10,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 from magy_server import garbage, privacy
 from magy_server.cli.exit_codes import CANCELLED
-from magy_server.cli.parser import build
 
 if TYPE_CHECKING:
+    import argparse
+
     from magy_server.api.doctor import Examine
     from magy_server.cli.composition import Composition
     from magy_server.store.shrinking import Shrunk
@@ -65,12 +65,25 @@ def _main(arguments: Sequence[str] | None) -> int:
     garbage.begin()
     _open_standard_streams()
     privacy.begin()
-    words = sys.argv[1:] if arguments is None else arguments
-    parser = build(next(iter(words), "lsp"))
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words in ([], ["lsp"]):  # an editor waits: nothing has to be parsed
+        return _windows() or (_lsp() if words else _alone())
+    from magy_server.cli.parser import build
+
+    parser = build(words[0])
     chosen = parser.parse_args(words)
+    return _windows() or _perform(parser, chosen)
+
+
+def _windows() -> int:
+    """The exit code there; 0 elsewhere."""
     if sys.platform == "win32":
         print("Magy runs on Linux and macOS; on Windows use WSL.", file=sys.stderr)
         return 2
+    return 0
+
+
+def _perform(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> int:
     match chosen.command:
         case "run" if chosen.prompt is None and not _can_type(chosen):
             parser.error(
@@ -99,10 +112,10 @@ def _main(arguments: Sequence[str] | None) -> int:
 
             return print_requests(chosen.session, chosen.to)
         case "help" if chosen.words:
+            from magy_server.cli.parser import build
+
             build().parse_args([*chosen.words, "--help"])  # ends the process
         case "help":
-            return _help()
-        case None if os.isatty(0):
             return _help()
         case None:
             return _alone()
@@ -111,7 +124,9 @@ def _main(arguments: Sequence[str] | None) -> int:
 
 def _alone() -> int:
     """Editors may leave `lsp` out. Somebody else, who piped something in perhaps, is told what this
-    was."""
+    was; and on a terminal, what there is."""
+    if os.isatty(0):
+        return _help()
     if code := _lsp():
         said = (
             "magy: Without a command this is the server of an editor, and standard input ended. "
