@@ -121,7 +121,7 @@ async def test_the_engine_is_loaded_when_the_client_is_ready(tmp_path: Path) -> 
         modules = set(IMPORT_TIME.findall(client.stderr.decode()))
         assert "magy_server.engine.runner" in modules
         assert not modules & {"magy_server.tools.kit", "magy_server.tools.web.github_tool"}
-        topics = {"magi", "graphs", "permissions", "methods", "reviews", "commands"}
+        topics = {"magi", "graphs", "permissions", "methods", "reviews", "commands", "children"}
         assert not modules & {f"magy_server.api.wire.{topic}" for topic in topics}
         with pytest.raises(RpcError):
             await client.request("magy/magi/list", {"sessionId": "nobody"})

@@ -45,7 +45,7 @@ def call_of(question: wire.Interaction) -> Json:
     child = question.session_id != tree.root(question.session_id)
     asker = ""
     if child:
-        from magy_server.api.children.present import who
+        from magy_server.api.children.open_questions import who
 
         asker = f"{who(question.path)}: "
     call = question.interaction_id if child else question.tool_call_id

@@ -16,7 +16,7 @@ from magy_server.acp import elicitation, v1
 from magy_server.acp.options import Json
 from magy_server.acp.permission import ONCE, REFUSE, SCOPES
 from magy_server.acp.shapes import read
-from magy_server.api.children.present import looked_up
+from magy_server.api.children.open_questions import looked_up
 from magy_server.api.service import Service
 from magy_server.api.wire import sessions as wire
 from magy_server.api.wire.forms import Form

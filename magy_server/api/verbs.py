@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from magy_server.api.children.child_verbs import ChildVerbs
 from magy_server.api.children.news import ChildNews
 from magy_server.api.completions.suggesting import Completions
 from magy_server.api.connected import Connected
@@ -20,6 +19,7 @@ from magy_server.api.wire.verbs import Verbs, later
 from magy_server.api.workspace_verbs import WorkspaceVerbs
 
 if TYPE_CHECKING:  # a connection may last for days without a request about these
+    from magy_server.api.children.child_verbs import ChildVerbs
     from magy_server.api.edits.edit_verbs import EditVerbs
     from magy_server.api.graphs.graph_verbs import GraphVerbs
     from magy_server.api.prompts.completion import PromptVerbs
@@ -39,7 +39,7 @@ class Magy:
         self.news = ReviewNews(at, self.view)
         self._child_news = ChildNews(at)
         self.sessions = SessionVerbs(at, self._child_news)
-        self.children, self.rewrites = ChildVerbs(at), RewriteVerbs(at)
+        self.rewrites = RewriteVerbs(at)
         self.contexts = ContextVerbs(at, self.reach)
         self.completions = Completions(at, self.reach)
 
@@ -55,6 +55,12 @@ class Magy:
         self._child_news.close()
         self.rewrites.close()
         await self.completions.close()
+
+    @cached_property
+    def children(self) -> ChildVerbs:
+        from magy_server.api.children.child_verbs import ChildVerbs
+
+        return ChildVerbs(self.at)
 
     @cached_property
     def reviews(self) -> ReviewVerbs:
@@ -99,8 +105,7 @@ class Magy:
         return PromptVerbs(self.at, self.reach)
 
     def verbs(self) -> Verbs:
-        at, sessions, children = self.at, self.sessions, self.children
-        workspaces = WorkspaceVerbs(at)
+        at, sessions, workspaces = self.at, self.sessions, WorkspaceVerbs(self.at)
         return Verbs(
             session_new=sessions.new, session_list=sessions.list, session_resume=sessions.resume,
             session_subscribe=sessions.subscribe, session_unsubscribe=sessions.unsubscribe,
@@ -110,12 +115,16 @@ class Magy:
             session_options=sessions.options, session_set_config_option=sessions.set_config_option,
             session_compact=sessions.compact, session_summarize=sessions.summarize,
             queue_reorder=sessions.reorder_queue, queue_drop=sessions.drop_queued,
-            agent_list=workspaces.agents, agent_health=workspaces.health,
+            agent_list=workspaces.agents, agent_health=later(lambda: self.children.health),
             workspace_trust=workspaces.trust, mcp_list=workspaces.servers,
             model_list=workspaces.models, magi_list=later(lambda: self._magi.list),
             magi_accept=later(lambda: self._magi.accept), magi_log=later(lambda: self._magi.log),
-            child_spawn=children.spawn, child_send=children.send, child_wait=children.wait,
-            child_list=children.list, child_close=children.close, child_limits=children.limits,
+            child_spawn=later(lambda: self.children.spawn),
+            child_send=later(lambda: self.children.send),
+            child_wait=later(lambda: self.children.wait),
+            child_list=later(lambda: self.children.list),
+            child_close=later(lambda: self.children.close),
+            child_limits=later(lambda: self.children.limits),
             graph_run=later(lambda: self._graphs.run), graph_show=later(lambda: self._graphs.show),
             interaction_list=later(lambda: self._questions.list),
             interaction_respond=later(lambda: self._questions.respond),

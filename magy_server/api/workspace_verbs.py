@@ -1,17 +1,13 @@
 """The verbs of `magy/agent/*`, `magy/model/*`, `magy/mcp/*` and `magy/workspace/*` list the agents,
-models and MCP servers of a workspace, tell how they do, and show or change whether a person trusts
-it."""
+models and MCP servers of a workspace, and show or change whether a person trusts it."""
 
 from __future__ import annotations
 
-from magy_server.api.children import present as child_present
 from magy_server.api.connected import Connected
 from magy_server.api.places import directory
-from magy_server.api.wire import children as child_wire
 from magy_server.api.wire import models as model_wire
 from magy_server.api.wire import servers as server_wire
 from magy_server.api.wire import sessions as wire
-from magy_server.api.wire.shapes import Empty
 from magy_server.core.errors import NotFound
 from magy_server.core.mcp.status import ServerStatus
 from magy_server.core.text.sanitizing import one_line
@@ -41,10 +37,6 @@ class WorkspaceVerbs:
                 for one in listed
             ]
         )
-
-    async def health(self, params: Empty) -> child_wire.AgentHealthResult:
-        found = self._at.service.supervisor.health()
-        return child_wire.AgentHealthResult(agents=[child_present.health(one) for one in found])
 
     async def servers(self, params: server_wire.McpServersParams) -> server_wire.McpServersResult:
         root = self._at.place(params.cwd)[0] if params.cwd else self._at.first

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from magy_server.api import present
-from magy_server.api.children.present import looked_up, who
+from magy_server.api.children.open_questions import looked_up, who
 from magy_server.api.connected import Beside
 from magy_server.api.service import Service
 from magy_server.api.wire import sessions as wire

@@ -9,6 +9,7 @@ from magy_server.api.children import present
 from magy_server.api.connected import Seat
 from magy_server.api.present import content
 from magy_server.api.wire import children as wire
+from magy_server.api.wire.shapes import Empty
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import Spawn
 from magy_server.core.agents.mail import DataPayload, Payload, SignalPayload
@@ -120,6 +121,11 @@ class ChildVerbs:
             queued=slots.waiting(),
             clamped=list(said),
         )
+
+    async def health(self, params: Empty) -> wire.AgentHealthResult:
+        """How the agents in this process do; asks no model."""
+        found = self._service.supervisor.health()
+        return wire.AgentHealthResult(agents=[present.health(one) for one in found])
 
 
 def _context(params: wire.ChildSpawnParams) -> int:

@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from magy_server.api.children import present as child_present
 from magy_server.api.connected import Connected
-from magy_server.api.wire import children as child_wire
 from magy_server.core.agents import tree
 from magy_server.core.agents.child import ChildInfo
 from magy_server.core.errors import NotFound
@@ -111,10 +109,9 @@ class ChildNews:
             self._look_at([session])
 
     def _say(self, info: ChildInfo, *, deleted: bool = False) -> None:
-        child = child_present.child(info)
-        change = child_wire.ChildChanged(
-            parent_session_id=info.parent, child=child, deleted=deleted
-        )
+        from magy_server.api.children.present import changed
+
+        change = changed(info, deleted=deleted)
         params = change.model_dump(mode="json", by_alias=True)
         seen = {**params, "child": {**params["child"], "updatedAt": ""}}
         if self._said.get(info.session) == seen:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from magy_server.api.children import present as child_present
+from magy_server.api.children.open_questions import questions as open_questions
 from magy_server.api.places import directory
 from magy_server.api.service import Service
 from magy_server.api.sessions.resolutions import winner
@@ -32,7 +32,7 @@ class QuestionVerbs:
         else:
             root = None if params.root is None else directory(params.root)
             infos = (await store.streams(SESSIONS, limit=MOST_RECENT, root=root)).items
-        asked = await child_present.questions(store, infos)
+        asked = await open_questions(store, infos)
         return wire.InteractionsResult(interactions=asked)
 
     async def respond(self, params: wire.RespondParams) -> wire.RespondResult:

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
 from magy_server.api import present
-from magy_server.api.children import present as child_present
 from magy_server.api.children.news import ChildNews
+from magy_server.api.children.open_questions import questions as open_questions
 from magy_server.api.connected import Connected
 from magy_server.api.sessions.follow import Subscription
 from magy_server.api.sessions.options import choices, in_force
@@ -220,7 +220,7 @@ class SessionVerbs:
         store = self._service.world.store
         infos = [info, *(await trees.below(store, info.id))]
         options = await self._options(info.summary.get("options", {}), info.root)
-        return present.summary(infos, options, await child_present.questions(store, infos))
+        return present.summary(infos, options, await open_questions(store, infos))
 
     async def _options(
         self, about: Mapping[str, str], root: str | None

@@ -78,7 +78,7 @@ class WatchedChildren:
 
 def _named(asked: Interaction) -> Mapping[str, Any]:
     """Returns the question with the names of the child and its parent in its title."""
-    from magy_server.api.children.present import who
+    from magy_server.api.children.open_questions import who
 
     title = f"{who(asked.path)} asks: {asked.title}"
     return {**asked.model_dump(mode="json", by_alias=True), "title": title}
