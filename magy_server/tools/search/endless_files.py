@@ -21,6 +21,10 @@ LARGEST = 32 << 20
 FOLDERS = 500
 SECONDS = 0.2
 """What is looked through of a tree; behind that, the time limits of the programs hold."""
+_NO_FOLDERS = 2
+"""So many links has a folder without folders in it: the name in the one above, and its own `.`. It
+may hold a hundred files, and looking at each took longer than the search. Where a file system
+counts otherwise, there is one link (all is looked at), or the time limits hold."""
 
 
 def endless(folder: str) -> str | None:
@@ -62,8 +66,13 @@ def _below(folder: str) -> Iterator[str]:
     for _ in range(FOLDERS):
         if not todo or time.monotonic() > until:
             return
+        here = todo.popleft()
         try:
-            with os.scandir(todo.popleft()) as entries:
+            if os.stat(here).st_nlink == _NO_FOLDERS:
+                own = (os.path.join(here, name) for name in _IN_TREE)
+                yield from (path for path in own if os.access(path, os.F_OK))
+                continue
+            with os.scandir(here) as entries:
                 for entry in entries:
                     if entry.name in _IN_TREE:
                         yield entry.path
