@@ -9,14 +9,14 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from dataclasses import field
 from typing import Any
 
 from magy_server.core.errors import ToolError
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
 from magy_server.tools.search.ripgrep_queries import Answer, Finder
-from magy_server.tools.stoppable_thread import in_thread
 
 logger = logging.getLogger(__name__)
 FRESH = 5.0
@@ -39,6 +39,38 @@ class Names:
     paths: tuple[str, ...]
     folded: tuple[str, ...]
     whole: bool = True
+
+
+@dataclass(slots=True)
+class _Gathered(Answer):
+    """Makes the names while the search goes on, which takes about as long."""
+
+    root: str = ""
+    paths: list[str] = field(default_factory=list)
+    folders: dict[str, None] = field(default_factory=dict)
+
+    def found(self, paths: Iterable[str]) -> None:
+        start = len(self.root.rstrip("/")) + 1
+        last = ""
+        for path in paths:
+            name = path[start:]
+            if not name.isprintable() or '"' in name:
+                continue  # no mention could say it
+            if name[-1] in "#~" and _SCRATCH.fullmatch(name):
+                continue
+            self.paths.append(name)
+            folder = name[: name.rfind("/") + 1]
+            if folder != last:
+                last = folder
+                while folder and folder not in self.folders:
+                    self.folders[folder] = None
+                    folder = folder[: folder.rfind("/", 0, -1) + 1]
+
+    def names(self, *, whole: bool) -> Names:
+        """Returns those so far; also on another thread."""
+        paths = (*self.paths, *self.folders.copy())
+        folded = "\n".join(paths).casefold().split("\n") if paths else ()
+        return Names(paths, tuple(folded), whole)
 
 
 class FileIndex:
@@ -64,65 +96,37 @@ class FileIndex:
             await asyncio.wait({found.reading}, timeout=patience)
         if found.names is not None:
             return found.names
-        return await in_thread(lambda check: _names(root, found.answer, check, whole=False))
+        return await asyncio.to_thread(found.gathered.names, whole=False)
 
     async def _read(self, found: _List) -> None:
-        found.answer = Answer()
+        found.gathered = gathered = _Gathered(root=found.root)
         try:
             whole = False
             try:
                 async with asyncio.timeout(SECONDS):
-                    await self._finder.files(found.root, found.answer)
+                    await self._finder.files(found.root, gathered)
                 whole = True
             except TimeoutError:
                 pass
             except ToolError as error:
                 logger.warning("the names of the files in %s: %s", found.root, error.message)
-            answer = found.answer
-            found.names = await in_thread(
-                lambda check: _names(found.root, answer, check, whole=whole)
-            )
+            found.names = await asyncio.to_thread(gathered.names, whole=whole)
         finally:
             found.at, found.reading = time.monotonic(), None
-            found.answer = Answer()
+            found.gathered = _Gathered(root=found.root)
 
 
 class _List:
     def __init__(self, root: str) -> None:
         self.root = root
         self.names: Names | None = None
-        self.answer = Answer()
+        self.gathered = _Gathered(root=root)
         self.reading: asyncio.Task[None] | None = None
         self.at = -FRESH * 2
 
     def stop(self) -> None:
         if self.reading is not None:
             self.reading.cancel()
-
-
-def _names(root: str, answer: Answer, check: Callable[[], None], *, whole: bool) -> Names:
-    start = len(root.rstrip("/")) + 1
-    folders: dict[str, None] = {}
-    paths: list[str] = []
-    last = ""
-    for number, path in enumerate(tuple(answer.files)):
-        if number % 1000 == 0:
-            check()
-        name = path[start:]
-        if not name.isprintable() or '"' in name:
-            continue  # no mention could say it
-        if name[-1] in "#~" and _SCRATCH.fullmatch(name):
-            continue
-        paths.append(name)
-        folder = name[: name.rfind("/") + 1]
-        if folder != last:
-            last = folder
-            while folder and folder not in folders:
-                folders[folder] = None
-                folder = folder[: folder.rfind("/", 0, -1) + 1]
-    paths.extend(folders)
-    folded = "\n".join(paths).casefold().split("\n") if paths else ()
-    return Names(tuple(paths), tuple(folded), whole)
 
 
 def best(names: Names, query: str, most: int, check: Callable[[], None]) -> list[str]:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 
 from magy_server.core.errors import ToolError
@@ -108,6 +108,10 @@ class Answer:
     unreadable: bool = False
     """The search could not read something in the tree."""
 
+    def found(self, paths: Iterable[str]) -> None:
+        """Takes the files that have come; it is called on the loop, a thousand or so at a time."""
+        self.files += paths
+
 
 class Finder:
     """`program` is the name or path of the ripgrep that goes before others."""
@@ -125,7 +129,7 @@ class Finder:
         only = wanted.options(folder) if wanted else []
 
         def add(paths: list[str]) -> None:
-            answer.files += paths if seen is None else filter(seen.__contains__, paths)
+            answer.found(paths if seen is None else filter(seen.__contains__, paths))
 
         what = [*only, *_STORES, "--files", "--", start or folder]
         await self._ask(what, _paths(add), answer, around=folder)
