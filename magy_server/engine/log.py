@@ -29,8 +29,8 @@ ones are read from the store."""
 
 PAGE = 200
 """So many entries are read at a time: a few milliseconds, in which nobody else reads."""
-SLICE = 50
-"""So many are folded before others get their turn: about a millisecond."""
+SLICE = 25
+"""So many are folded before others get their turn: less than a millisecond."""
 
 Decide = Callable[[State], "Write | None"]
 """Looks at the state and says what to append, or None when there is nothing to do any more."""

@@ -36,6 +36,9 @@ from magy_server.engine.world import World
 
 Permit = Callable[[], AbstractAsyncContextManager[None]]
 
+AT_ONCE = 100
+"""So many items of a conversation are made into messages on the loop, which takes a millisecond;
+more of them, for the first request after a start, are left to a thread."""
 LONGEST_WAIT = 60.0
 """Seconds. A provider that asks for more is not waited for: the person decides."""
 
@@ -73,7 +76,9 @@ async def request_of(state: State, world: World) -> ModelRequest:
     built = prompt.begun(state, world.built.get(state.stream))
     texts = await world.texts(prompt.needed(built, state))
     pictures = await world.pictures(prompt.pictured(built, state))
-    request, built = prompt.build_on(built, state, texts, pictures)
+    build = partial(prompt.build_on, built, state, texts, pictures)
+    new = len(state.conversation.items) - len(built.items)
+    request, built = await asyncio.to_thread(build) if new > AT_ONCE else build()
     world.built.keep(state.stream, built)
     return request
 
