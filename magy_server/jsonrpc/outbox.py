@@ -38,15 +38,19 @@ PRESSURE = 32 * 1024 * 1024
 T = TypeVar("T")
 
 
-def headed(body: bytes) -> Sequence[bytes]:
+def headed(body: bytes) -> bytes:
     """Frames a message as LSP does. `Content-Length` only: jsonrpc.el of Emacs 28 searches no more
     than 100 header bytes."""
-    return b"Content-Length: %d\r\n\r\n" % len(body), body
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
-def lined(body: bytes) -> Sequence[bytes]:
+def lined(body: bytes) -> bytes:
     """Frames a message as a line. `encode` writes no line end into one."""
-    return body, b"\n"
+    return body + b"\n"
+
+
+def _body(message: Mapping[str, Any] | bytes) -> bytes:
+    return message if isinstance(message, bytes) else encode(message)
 
 
 class WriteEnd(Protocol):
@@ -68,7 +72,7 @@ class Outbox(asyncio.BaseProtocol):
         *,
         on_lost: Callable[[str], None] = lambda why: None,
         on_pressure: Callable[[bool], None] = lambda pressed: None,
-        framed: Callable[[bytes], Sequence[bytes]] = headed,
+        framed: Callable[[bytes], bytes] = headed,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._on_lost = on_lost
@@ -106,10 +110,11 @@ class Outbox(asyncio.BaseProtocol):
         leaves in one write at its end, or at once with `now`. TypeError: JSON cannot hold it."""
         if self.lost:
             return
-        body = message if isinstance(message, bytes) else encode(message)
-        parts = self._framed(body)
-        self._frames.extend(parts)
-        self._queued += sum(map(len, parts))
+        self._queue([self._framed(_body(message))], now)
+
+    def _queue(self, frames: Sequence[bytes], now: bool = False) -> None:
+        self._frames.extend(frames)
+        self._queued += sum(map(len, frames))
         if self._queued > PRESSURE and self.calm.is_set():
             self.calm.clear()
             self._on_pressure(True)
@@ -184,9 +189,8 @@ class Outbox(asyncio.BaseProtocol):
     async def _ask(self, source: Source) -> bool:
         """False when the source has nothing more to say."""
         messages = await source.pull(BUDGET)
-        if self._pulling is source:
-            for message in messages:
-                self.send(message)
+        if messages and self._pulling is source and not self.lost:
+            self._queue([self._framed(_body(message)) for message in messages])
         return bool(messages)
 
     def _end_of_turn(self) -> None:
@@ -200,12 +204,9 @@ class Outbox(asyncio.BaseProtocol):
         if end is None or self.lost:
             return
         while self._frames and not end.get_write_buffer_size():
-            batch, size = [], 0
-            while self._frames and size < BATCH:
-                batch.append(self._frames.popleft())
-                size += len(batch[-1])
-            self._queued -= size
-            end.write(b"".join(batch))
+            data = self._batch()
+            self._queued -= len(data)
+            end.write(data)
         if not self._frames and not end.get_write_buffer_size():
             self._drained.set()
         if self._queued < PRESSURE // 2 and not self.calm.is_set():
@@ -213,6 +214,18 @@ class Outbox(asyncio.BaseProtocol):
             self._on_pressure(False)
         if self._dirty:
             self._nudge()
+
+    def _batch(self) -> bytes:
+        """Takes the frames that are handed over together."""
+        batch = []
+        if self._queued < BATCH:
+            batch = [*self._frames]
+            self._frames.clear()
+        size = 0
+        while self._frames and size < BATCH:
+            batch.append(self._frames.popleft())
+            size += len(batch[-1])
+        return b"".join(batch)
 
     def _nudge(self) -> None:
         if self._wanted is not None and not self._wanted.done():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 from magy_server.jsonrpc import stdio
 from magy_server.jsonrpc.outbox import Outbox, headed
@@ -26,7 +26,7 @@ async def served(
     stdout: int,
     begin: Begin,
     *,
-    framed: Callable[[bytes], Sequence[bytes]] = headed,
+    framed: Callable[[bytes], bytes] = headed,
     already: bytes = b"",
     leaving: float = LEAVING,
 ) -> int:
