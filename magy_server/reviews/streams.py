@@ -91,7 +91,7 @@ async def all_decided(store: Store, root: str | None, session: str) -> bool:
 
 
 def of_session(at: Standing, session: str) -> bool:
-    return bool(at.event and any(one.session == session for one in at.event.origins))
+    return at.event is not None and session in [one.session for one in at.event.origins]
 
 
 def begun(at: Standing) -> bool:

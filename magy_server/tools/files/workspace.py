@@ -161,7 +161,8 @@ class WorkspaceFiles:
     async def marks(self, places: Sequence[tuple[str, str]]) -> Sequence[Hashable | None]:
         if not self._editor.tells:
             return [None for _ in places]
-        shown = [self._shown(path) for _, path in places]
+        opened = set(self._editor.open_paths())
+        shown = [self._shown(path) if path in opened else None for _, path in places]
         paths = [path for _, path in places]
         marks = await asyncio.to_thread(marks_of, paths)
         heads = await self._commits.heads(places)
