@@ -179,7 +179,10 @@ async def test_replay_comes_before_the_answer_to_load(root: Path, state: Path) -
         assert "method" not in two.received[-1]
         await two.request("session/resume", sessionId=session, cwd=str(root))
         again = [u["params"]["update"]["sessionUpdate"] for u in two.asked("session/update")]
-        assert again == replayed, "to resume shows nothing twice"
+        aside = "available_commands_update"  # comes when it comes
+        assert [kind for kind in again if kind != aside] == [
+            kind for kind in replayed if kind != aside
+        ], "to resume shows nothing twice"
 
 
 async def test_a_failed_turn_is_an_error_with_a_sentence(root: Path, state: Path) -> None:
