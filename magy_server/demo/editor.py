@@ -114,7 +114,7 @@ class Editor:
 
     def _send(self, message: Params) -> None:
         assert self._process and self._process.stdin
-        self._process.stdin.writelines(headed(encode(message)))
+        self._process.stdin.write(headed(encode(message)))
 
     async def _read(self) -> None:
         failure: Exception = RuntimeError("The server exited; see its log.")
