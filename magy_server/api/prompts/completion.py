@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Collection
+from itertools import islice
 from typing import Literal
 
 from magy_server.api.connected import Connected
@@ -132,8 +133,9 @@ class PromptVerbs:
             found = await in_thread(look)
         except Stopped:
             return []
-        shown = [name for name in found if not self._reach.denied(f"{root.rstrip('/')}/{name}")]
-        return shown[: MOST + 1]
+        top = root.rstrip("/")
+        shown = (name for name in found if not self._reach.denied(f"{top}/{name}"))
+        return list(islice(shown, MOST + 1))
 
     async def _symbols(self, query: str) -> list[Completion]:
         explicit = query.startswith(SYMBOL)
