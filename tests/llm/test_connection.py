@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import select
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 from hypothesis import given, strategies
 
@@ -119,19 +122,33 @@ BODIES = {
     "chunked": CHUNKED + chunk(b"ab") + chunk(b"c") + DONE,
     "chunked, with a trailer": CHUNKED + chunk(b"abc") + b"0\r\nx-sum: 1\r\n\r\n",
     "chunked, with extensions": CHUNKED + b"3;name=value\r\nabc\r\n" + DONE,
+    "chunked, with a length besides": HEAD
+    + b"content-length: 9\r\ntransfer-encoding: chunked\r\n\r\n"
+    + chunk(b"abc")
+    + DONE,
+    "chunked, with a trailer that would matter": CHUNKED
+    + chunk(b"abc")
+    + b"0\r\ncontent-encoding: gzip\r\n\r\n",
+    "chunked, with padded sizes": CHUNKED + b"3  \r\nabc\r\n" + DONE,
+    "after bare line feeds": b"HTTP/1.1 200 OK\ncontent-length: 3\n\nabc",
     "after interim answers": b"HTTP/1.1 100 Continue\r\n\r\n"
     b"HTTP/1.1 103 Early Hints\r\nlink: x\r\ncontent-length: 9\r\n\r\n" + sized(b"abc"),
     "until the end": HEAD + b"connection: close\r\n\r\nabc",
     "until the end, of HTTP/1.0": b"HTTP/1.0 200 OK\r\n\r\nabc",
     "gzip": sized(gzip.compress(b"abc"), b"content-encoding: gzip"),
+    "gzip, in two archives": sized(
+        gzip.compress(b"a") + gzip.compress(b"bc") + b"\0" * 9, b"content-encoding: gzip"
+    ),
+    "gzip, empty": sized(b"", b"content-encoding: gzip"),
     "deflate": sized(zlib.compress(b"abc"), b"Content-Encoding: Deflate"),
 }
+EMPTY = ("sized, empty", "no content", "gzip, empty")
 
 
 @pytest.mark.parametrize("kind", BODIES)
 async def test_a_body_is_read_to_its_end(kind: str) -> None:
     async with serving(answering(BODIES[kind])) as server:
-        assert await body(server) == (b"" if kind in ("sized, empty", "no content") else b"abc")
+        assert await body(server) == (b"" if kind in EMPTY else b"abc")
 
 
 @given(strategies.sampled_from(sorted(BODIES)), strategies.data())
@@ -140,7 +157,7 @@ def test_it_does_not_matter_where_the_network_cuts(kind: str, data: strategies.D
     whole = BODIES[kind]
     cuts = sorted(data.draw(strategies.sets(strategies.integers(1, len(whole) - 1), max_size=8)))
     parts = [whole[a:b] for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
-    want = b"" if kind in ("sized, empty", "no content") else b"abc"
+    want = b"" if kind in EMPTY else b"abc"
     assert asyncio.run(_read(parts)) == want
 
 
@@ -159,11 +176,16 @@ TORN = {
     "chunked": CHUNKED + chunk(b"abc"),
     "in a chunk": CHUNKED + b"9\r\nabc",
     "packed": sized(gzip.compress(b"abc" * 99)[:-9], b"content-encoding: gzip"),
+    "packed, in the second archive": sized(
+        gzip.compress(b"abc") + gzip.compress(b"abc" * 99)[:-9], b"content-encoding: gzip"
+    ),
     "packed, until the end": HEAD
     + b"content-encoding: gzip\r\n\r\n"
     + gzip.compress(b"abc" * 99)[:-9],
     "no gzip at all": sized(b"abc", b"content-encoding: gzip"),
     "no chunk": CHUNKED + b"xyz\r\n",
+    "an endless trailer": CHUNKED + chunk(b"abc") + b"0\r\n" + b"a: b\r\n" * 20_000,
+    "an endless extension": CHUNKED + chunk(b"abc") + b"3;x=" + b"y" * 100_000,
 }
 
 
@@ -189,10 +211,6 @@ BROKEN = {
         HEAD + b"content-length: 3\r\ncontent-length: 4\r\n\r\nabcd",
         "not HTTP",
     ),
-    "length and chunks": (
-        HEAD + b"content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n" + chunk(b"abc") + DONE,
-        "not HTTP",
-    ),
     "packed as nobody asked": (sized(b"abc", b"content-encoding: br"), "'br'"),
 }
 
@@ -215,6 +233,100 @@ async def test_a_refusal_is_read_whole() -> None:
         assert refused.value.headers.get("retry-after") == "3"
         assert await body(server) == b"abc"
         assert len(server.sides) == 1, "the connection is used again"
+
+
+REFUSED = b"HTTP/1.1 401 No\r\ncontent-type: application/json\r\n"
+UNREADABLE = {
+    "cut": REFUSED + b"content-length: 99\r\n\r\nthe key sk-12",
+    "cut in a chunk": REFUSED + b"transfer-encoding: chunked\r\n\r\n9\r\nabc",
+    "empty gzip": REFUSED + b"content-encoding: gzip\r\ncontent-length: 0\r\n\r\n",
+    "half of gzip": REFUSED + b"content-encoding: gzip\r\n\r\n" + gzip.compress(b"{}" * 99)[:-9],
+    "packed as nobody asked": REFUSED + b"content-encoding: br\r\ncontent-length: 2\r\n\r\nxx",
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+async def test_a_refusal_counts_whatever_becomes_of_its_body(kind: str) -> None:
+    """Who has a wrong key shall not look for a fault of the network; and half a key is no word."""
+    async with serving(answering(UNREADABLE[kind])) as server:
+        with pytest.raises(Refused) as refused:
+            await body(server)
+    assert (refused.value.status, refused.value.body) == (401, "")
+
+
+async def test_a_refusal_without_end_is_not_read_to_its_end() -> None:
+    gone = asyncio.Event()
+
+    async def serve(side: Side) -> None:
+        await side.request()
+        await side.say(REFUSED + b"transfer-encoding: chunked\r\n\r\n")
+        try:
+            while True:
+                await side.say(chunk(b"x" * 100_000))
+        except ConnectionError:
+            gone.set()
+
+    async with serving(serve) as server:
+        with pytest.raises(Refused) as refused:
+            await body(server)
+        assert refused.value.status == 401 and len(refused.value.body) < 4_000_000
+        await gone.wait()
+
+
+@pytest.mark.parametrize("size", [100, 20_000_000])
+async def test_who_refuses_a_large_request_need_not_read_it(size: int) -> None:
+    """The rest of the request would stand before the next one."""
+    done = asyncio.Event()
+
+    async def serve(side: Side) -> None:
+        while len(server.sides) == 1:
+            await side.reader.readuntil(b"\r\n\r\n")
+            if size < 1000:
+                await side.reader.readexactly(size)
+            await side.say(b"HTTP/1.1 413 No\r\ncontent-length: 5\r\n\r\nlarge")
+            if size > 1000:
+                await done.wait()
+        await side.request()
+        await side.say(sized(b"abc"))
+
+    async with serving(serve) as server:
+        for _ in range(2 if size < 1000 else 1):
+            with pytest.raises(Refused) as refused:
+                await server.transport.post("/v1", b"x" * size)
+            assert (refused.value.status, refused.value.body) == (413, "large")
+            assert len(server.sides) == 1
+        if size > 1000:
+            assert await body(server) == b"abc"
+        done.set()
+
+
+async def test_a_small_part_is_not_unpacked_into_a_large_one() -> None:
+    large = 64 << 20
+    packed = sized(gzip.compress(b"\0" * large), b"content-encoding: gzip")
+    async with serving(answering(packed)) as server:
+        answer = await server.transport.post("/v1", b"{}")
+        sizes = []
+        while part := await answer.read(5.0):
+            sizes.append(len(part))
+    assert sum(sizes) == large and max(sizes) <= 1 << 20
+
+
+async def test_what_unpacks_to_nothing_is_no_sign_of_life() -> None:
+    packing = zlib.compressobj(wbits=31)
+
+    async def serve(side: Side) -> None:
+        await side.request()
+        await side.say(HEAD + b"content-encoding: gzip\r\n\r\n", packing.compress(b""))
+        await side.say(packing.flush(zlib.Z_SYNC_FLUSH))
+        while True:
+            await side.say(b"\0\0\0\xff\xff")
+            await asyncio.sleep(0.02)
+
+    async with serving(serve) as server:
+        answer = await server.transport.post("/v1", b"{}")
+        with pytest.raises(TimeoutError):
+            await answer.read(0.3)
+        await answer.close()
 
 
 # --- connections ----------------------------------------------------------------------------------
@@ -246,6 +358,7 @@ async def test_requests_at_once_have_connections_of_their_own() -> None:
     [
         sized(b"abc", b"connection: close"),
         b"HTTP/1.0 200 OK\r\ncontent-length: 3\r\n\r\nabc",
+        BODIES["chunked, with a length besides"],
         sized(b"abc") + b"HTTP/1.1 200 OK\r\n",
         sized(b"abc") + b"more than was said",
     ],
@@ -299,6 +412,60 @@ async def _settled(server: Server) -> None:
     client = await server.transport.ready()
     while any(connection.open for connection in client.connections):
         await asyncio.sleep(0.001)
+
+
+async def test_a_connection_is_not_used_that_was_closed_while_nobody_listened() -> None:
+    """The loop was busy: what the server did is known to the system only."""
+    async with serving(answering(BODIES["sized"])) as server:
+        assert await body(server) == b"abc"
+        (connection,) = (await server.transport.ready()).connections
+        await server.sides[0].writer.wait_closed()
+        assert connection._transport is not None
+        ours = connection._transport.get_extra_info("socket")
+        if connection.open:
+            select.select([ours], [], [])
+        assert await body(server) == b"abc"
+
+
+@pytest.mark.parametrize("passed", [31.0, -60.0])
+async def test_a_connection_that_waited_long_is_not_used(passed: float) -> None:
+    """Somebody on the way may have forgotten it. The clock may also have been put back."""
+
+    async def serve(side: Side) -> None:
+        while True:
+            await side.request()
+            await side.say(sized(b"abc"))
+
+    async with serving(serve) as server:
+        for _ in range(2):
+            assert await body(server) == b"abc"
+        assert len(server.sides) == 1
+        (connection,) = (await server.transport.ready()).connections
+        connection.since -= passed
+        assert await body(server) == b"abc"
+        assert len(server.sides) == 2
+
+
+async def test_a_closed_transport_keeps_no_connection_that_was_at_work() -> None:
+    closed, gone = asyncio.Event(), asyncio.Event()
+
+    async def serve(side: Side) -> None:
+        await side.request()
+        await side.say(CHUNKED, chunk(b"a"))
+        await closed.wait()
+        await side.say(chunk(b"bc"), DONE)
+        await side.gone()
+        gone.set()
+
+    async with serving(serve) as server:
+        answer = await server.transport.post("/v1", b"{}")
+        assert await answer.read(5.0) == b"a"
+        await server.transport.close()
+        closed.set()
+        assert await answer.whole() == b"bc"
+        await answer.close()
+        await gone.wait()
+        assert await body(server) == b"abc"
 
 
 async def test_who_gives_up_closes_the_connection() -> None:
@@ -401,6 +568,41 @@ async def test_a_header_of_the_environment_cannot_smuggle_another_one(
     assert "'x-a' is no header" in str(failed.value.__cause__)
 
 
+async def test_a_request_says_once_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    more = "Content-Type: text/x\nContent-Length: 1\nTransfer-Encoding: chunked\nx-a: b"
+    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", more)
+    heads: list[bytes] = []
+
+    async def serve(side: Side) -> None:
+        heads.append(await side.request())
+        await side.say(sized(b"abc"))
+
+    async with serving(serve) as server:
+        endpoint = Endpoint(AnthropicProvider.vendor, server.url, "k", True, 5.0, 5.0)
+        server.transport = DirectTransport(endpoint)
+        assert await body(server) == b"abc"
+    lines = heads[0].lower().split(b"\r\n")
+    assert b"x-a: b" in lines and not any(line.startswith(b"transfer-") for line in lines)
+    said = sorted(line for line in lines if line.startswith(b"content-"))
+    assert said == [b"content-length: 2", b"content-type: application/json"]
+
+
+@pytest.mark.parametrize(
+    "url, host",
+    [
+        ("https://API.example.org:443/v1", "api.example.org"),
+        ("http://example.org:80", "example.org"),
+        ("http://example.org:443", "example.org:443"),
+        ("http://[::80]", "[::80]"),
+    ],
+)
+async def test_the_host_is_named_as_every_client_does(url: str, host: str) -> None:
+    """Some gateways know no name with a port that goes without saying."""
+    endpoint = Endpoint(AnthropicProvider.vendor, url, "k", False, 5.0, 5.0)
+    client = await DirectTransport(endpoint).ready()
+    assert f"host: {host}\r\n".encode() in client.headers
+
+
 # --- for which addresses --------------------------------------------------------------------------
 
 
@@ -441,6 +643,13 @@ def test_plain_addresses_are_asked_directly(url: str, monkeypatch: pytest.Monkey
         "http://[:::]",
         "http://example.org:65536",
         "http://example.org:0",
+        "http://example.org:080",
+        "http://0177.0.0.1",
+        "http://127.1",
+        "http://300.1.1.1",
+        "http://2130706433",
+        "https://example.org/%zz",
+        "https://example.org/a?<",
         "ftp://example.org",
         "example.org",
         "",
@@ -450,10 +659,18 @@ def test_other_addresses_are_for_the_library(url: str) -> None:
     assert not is_direct(url)
 
 
-@given(strategies.text(alphabet="ahtps:/.@?#%[]\\ \r\n\0ä0-_", max_size=30))
-def test_nothing_that_could_be_read_in_two_ways_is_plain(rest: str) -> None:
-    url = f"http://{rest}"
+PIECES = 'a b.c Z _ ~ ! : :80 :080 / // /. /.. /%2e %41 %e9 %zz % ? # @ [ ] [::1] < > " \\ ^ \t ä'
+PIECES += " | 0177.0.0.1 1.2.3.4 127.1 xn--bcher-kva &=1 + ;,' {} `"
+
+
+@given(strategies.lists(strategies.sampled_from([*PIECES.split(" "), " ", "\r\n"]), max_size=6))
+def test_nothing_that_could_be_read_in_two_ways_is_plain(pieces: list[str]) -> None:
+    """The library reads an address as the direct transport does, or gets it."""
+    url = f"http://{''.join(pieces)}"
     if is_direct(url):
-        head = f"GET {url} HTTP/1.1"
-        assert head.isascii() and head.isprintable() and head.count(" ") == 2
-        assert "@" not in url.partition("//")[2].partition("/")[0].partition("?")[0]
+        here, there = urlsplit(url), httpx2.URL(url)
+        assert (here.hostname, here.port or 80) == (there.host, there.port or 80)
+        assert here._replace(scheme="", netloc="", path=here.path or "/").geturl() in (
+            there.raw_path.decode(),
+            there.raw_path.decode().removesuffix("?"),
+        )

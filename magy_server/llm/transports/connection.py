@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from time import time
 from typing import cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
@@ -18,18 +19,28 @@ from magy_server.llm.transports.transport import Cut, Response
 _MOST_WAITING = 1 << 18
 """So many bytes may wait to be read before the server is held up."""
 _LONGEST_HEAD = 1 << 16
-_UNPACKED = {"": False, "identity": False, "gzip": True, "x-gzip": True, "deflate": True}
-"""The codings of a body, and whether zlib has to unpack it."""
+"""The most bytes that are no part of a body before there is more of one: heads, trailers, and what
+may stand between chunks."""
+_LARGE = 1 << 16
+"""A server may refuse a larger request before it has read it all, and never read the rest."""
+_LARGEST_PART = 1 << 20
+"""Of a packed body: a few bytes can be packed for gigabytes."""
+_PLAIN = ("", "identity")
+_PACKED = ("gzip", "x-gzip", "deflate")
+"""The codings of a body that are read."""
 _DISCONNECTED = "Server disconnected without sending a response."
 _CUT = "the server disconnected in the middle of its answer"
 
 
 class Connection(asyncio.Protocol):
-    """`since`: when it became free, by the loop's clock."""
+    """`since`: when it became free, by the clock on the wall, which goes on while the computer
+    sleeps."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
         self._answer: Answer | None = None
+        self._last = False
+        self._large = False
         self.since = 0.0
 
     @property
@@ -45,11 +56,18 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def retire(self) -> None:
+        """Closes the connection, once the answer under way is complete."""
+        self._last = True
+        if self._answer is None:
+            self.close()
+
     async def ask(self, head: bytes, content: bytes) -> Answer:
         """Sends a request, and returns its answer once the head of that is there. Raises OSError,
         ValueError for what is not HTTP. If it raises or is cancelled, the connection is closed."""
         assert self._transport is not None and self._answer is None
         self._answer = answer = Answer(self)
+        self._large = len(content) > _LARGE
         self._transport.writelines([head, content])
         try:
             await answer.begun()
@@ -58,12 +76,12 @@ class Connection(asyncio.Protocol):
             raise
         return answer
 
-    def over(self, *, again: bool) -> None:
-        """The answer is complete, and the connection may serve `again`, or is done."""
+    def over(self, *, refused: bool, again: bool) -> None:
+        """The answer is complete. `again`: the server can take another request."""
         self.hold(False)
         self._answer = None
-        self.since = asyncio.get_running_loop().time()
-        if not again:
+        self.since = time()
+        if self._last or not again or (refused and self._large):
             self.close()
 
     def hold(self, held: bool) -> None:
@@ -100,14 +118,23 @@ class Answer(Response):
         self.status = 0
         self._connection = connection
         self._parser = HttpResponseParser(self)
-        self._head = 0
+        # Some servers do what a strict reader refuses, though it can be read in one way only.
+        self._parser.set_dangerous_leniencies(
+            lenient_chunked_length=True,
+            lenient_optional_cr_before_lf=True,
+            lenient_spaces_after_chunk_size=True,
+        )
+        self._outside = 0
         self._parts: list[bytes] = []
         self._waiting = 0
         self._held = False
         self._ended = False
         self._error: Exception | None = None
         self._reader: asyncio.Future[None] | None = None
+        self._coded = False
         self._packed: zlib._Decompress | None = None
+        self._left = b""
+        """What is still to be unpacked."""
 
     # --- for the one who asked ------------------------------------------------------------------
 
@@ -118,27 +145,39 @@ class Answer(Response):
                 raise self._error
             await self._news(None)
         coding = self.headers.get("content-encoding", "").strip().lower()
-        if coding not in _UNPACKED:
+        self._coded = coding not in _PLAIN
+        if self.succeeded and self._coded and coding not in _PACKED:
             raise ValueError(f"the answer is packed as {coding[:40]!r}, which was not asked for")
-        if _UNPACKED[coding]:
-            self._packed = zlib.decompressobj(zlib.MAX_WBITS | 32)
+
+    @property
+    def succeeded(self) -> bool:
+        return 200 <= self.status < 300
 
     async def read(self, within: float | None = None) -> bytes:
+        until = None if within is None else asyncio.get_running_loop().time() + within
         while True:
-            while not (self._parts or self._ended or self._error):
-                await self._news(within)
-            if not self._parts:
-                if self._ended and (self._packed is None or self._packed.eof):
-                    return b""
+            if self._parts or self._left:
+                if data := self._unpacked(self._taken()):
+                    return data
+            elif self._ended and (self._packed is None or self._packed.eof):
+                return b""
+            elif self._ended or self._error:
                 raise Cut from self._error
-            data = self._taken()
-            if self._packed is not None:
-                try:
-                    data = self._packed.decompress(data)
-                except zlib.error as error:
-                    raise Cut from error
-            if data:
-                return data
+            else:
+                await self._news(until)
+
+    def _unpacked(self, data: bytes) -> bytes:
+        """Returns what the next data are unpacked, or a part of it. Raises Cut."""
+        if not self._coded:
+            return data
+        if self._packed is None or self._packed.eof:  # there may be one archive after the other
+            self._packed = zlib.decompressobj(zlib.MAX_WBITS | 32)
+        try:
+            part = self._packed.decompress(self._left + data, _LARGEST_PART)
+        except zlib.error as error:
+            raise Cut from error
+        self._left = self._packed.unconsumed_tail or self._packed.unused_data.lstrip(b"\0")
+        return part
 
     async def close(self) -> None:
         if not self._ended:
@@ -153,11 +192,12 @@ class Answer(Response):
         self._held = False
         return data
 
-    async def _news(self, within: float | None) -> None:
-        """Waits until something came. Raises TimeoutError."""
+    async def _news(self, until: float | None) -> None:
+        """Waits until something came. Raises TimeoutError at the moment `until` (of the loop's
+        clock)."""
         loop = asyncio.get_running_loop()
         self._reader = reader = loop.create_future()
-        timer = None if within is None else loop.call_later(within, _give_up, reader)
+        timer = None if until is None else loop.call_at(until, _give_up, reader)
         try:
             await reader
         finally:
@@ -172,6 +212,7 @@ class Answer(Response):
     # --- for the connection ---------------------------------------------------------------------
 
     def take(self, data: bytes) -> None:
+        self._outside += len(data)
         try:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade) as error:
@@ -179,11 +220,10 @@ class Answer(Response):
                 self._fail(ValueError(f"what came is not HTTP: {error}"))
             self._connection.close()
             return
-        if not self.status:
-            self._head += len(data)
-            if self._head > _LONGEST_HEAD:
-                self._fail(ValueError(f"the head of the answer is over {_LONGEST_HEAD} bytes"))
-                self._connection.close()
+        if self._outside > _LONGEST_HEAD and not self._ended:
+            what = "trailer" if self.status else "head"
+            self._fail(ValueError(f"the {what} of the answer is over {_LONGEST_HEAD} bytes"))
+            self._connection.close()
 
     def lost(self, error: Exception | None) -> None:
         """The connection is closed."""
@@ -212,6 +252,8 @@ class Answer(Response):
             raise ValueError("there is more than one answer")
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        if self.status:  # a trailer says nothing that counts
+            return
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
 
@@ -224,6 +266,7 @@ class Answer(Response):
         self._tell()
 
     def on_body(self, data: bytes) -> None:
+        self._outside = 0
         self._parts.append(data)
         self._waiting += len(data)
         if self._waiting > _MOST_WAITING and not self._held:
@@ -234,7 +277,10 @@ class Answer(Response):
     def on_message_complete(self) -> None:
         if self.status:
             self._ended = True
-            self._connection.over(again=self._parser.should_keep_alive())
+            # With a length besides, others on the way may see another end than this one.
+            twice = {"transfer-encoding", "content-length"} <= self.headers.keys()
+            again = self._parser.should_keep_alive() and not twice
+            self._connection.over(refused=not self.succeeded, again=again)
             self._tell()
 
 

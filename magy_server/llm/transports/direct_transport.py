@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from operator import attrgetter
+from time import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
@@ -24,21 +25,27 @@ from magy_server.llm.transports.transport import (
     Response,
     TimedOut,
     Transport,
-    said,
+    refusal,
 )
 from magy_server.regex import regex
 
 if TYPE_CHECKING:
     from magy_server.llm.transports.connection import Answer, Connection
 
+_OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_CHARACTER = "([A-Za-z0-9_~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})"
 _PLAIN = regex(
-    r"https?://([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
-    r"(/[A-Za-z0-9_~!$&'()*+,;=:@%-][A-Za-z0-9._~!$&'()*+,;=:@%-]*)*/?(\?[!-\"$-~]*)?"
+    rf"https?://(({_OCTET}\.){{3}}{_OCTET}|([A-Za-z0-9_-]+\.)*[A-Za-z]([A-Za-z0-9_-]*[A-Za-z0-9])?"
+    rf"|\[[0-9A-Fa-f:.]+\])(:[1-9][0-9]{{0,4}})?(/{_CHARACTER}({_CHARACTER}|\.)*)*/?"
+    rf"(\?({_CHARACTER}|[./?])*)?"
 )
-"""Neither a name or password, nor what would have to be encoded, nor `.` and `..` in the path."""
+"""Neither a name or password, nor what would have to be encoded, nor `.` and `..` in the path, nor
+numbers that some read as an address (`0177.1`)."""
 _TOKEN = regex(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VALUE = regex(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 """What a header's name and value may be (RFC 9110 §5.1, §5.5)."""
+_BODY = ("content-length", "content-type", "transfer-encoding")
+"""Headers of the one request, which nothing in the environment can know."""
 _IDLE, _IDLE_TIME = 100, 30.0
 """The most connections that wait for the next request, and the seconds they are kept: a provider
 that closes one sooner says so, a gateway on the way may not."""
@@ -83,9 +90,14 @@ class Client:
     async def connection(self, patience: float) -> Connection:
         """Returns one that is free; a new one within `patience` seconds. Raises OSError, and
         TimeoutError without a number."""
-        now = asyncio.get_running_loop().time()
+        if any(c.free for c in self.connections):
+            # A server may have closed one, and nobody heard it: the loop was busy, or the computer
+            # slept. The loop asks the system in its first turn, and tells us in the second.
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        now = time()
         free = sorted((c for c in self.connections if c.free), key=attrgetter("since"))
-        for old in free[:-_IDLE] + [c for c in free if now - c.since > _IDLE_TIME]:
+        for old in free[:-_IDLE] + [c for c in free if not 0 <= now - c.since <= _IDLE_TIME]:
             old.close()
         self.connections[:] = [c for c in self.connections if c.open]
         if free and free[-1].open:
@@ -120,13 +132,15 @@ class DirectTransport(Transport):
         from magy_server.certificates import trusted
 
         parts = urlsplit(self.endpoint.base_url)
-        secret = parts.scheme.lower() == "https"
-        own = {"host": parts.netloc, "accept-encoding": "identity", "connection": "keep-alive"}
+        secret = parts.scheme == "https"
+        usual = 443 if secret else 80
+        host = parts.netloc.lower().removesuffix(f":{usual}")
+        own = {"host": host, "accept-encoding": "identity", "connection": "keep-alive"}
         return Client(
             parts.hostname or "",
-            parts.port or (443 if secret else 80),
+            parts.port or usual,
             trusted() if secret else None,
-            _written(own | self.endpoint.headers()),
+            _written({n: v for n, v in (own | self.endpoint.headers()).items() if n not in _BODY}),
             [],
         )
 
@@ -154,18 +168,15 @@ class DirectTransport(Transport):
         head = [b"%s %s HTTP/1.1\r\n" % (method, target.encode()), client.headers, more, b"\r\n"]
         connection = await client.connection(self.endpoint.connect)
         answer = await connection.ask(b"".join(head), content)
-        if 200 <= answer.status < 300:
+        if self._made is not client:  # it was closed meanwhile
+            connection.retire()
+        if answer.succeeded:
             return answer
-        try:
-            body = said(await answer.whole())
-        finally:
-            await answer.close()
-        raise Refused(answer.status, url, answer.headers, body)
+        raise Refused(answer.status, url, answer.headers, await refusal(answer))
 
     async def _end(self, client: Client) -> None:
         for connection in client.connections:
-            if connection.free:
-                connection.close()
+            connection.retire()
 
 
 def _written(headers: Mapping[str, str]) -> bytes:

@@ -16,7 +16,7 @@ from magy_server.llm.transports.transport import (
     Response,
     TimedOut,
     Transport,
-    said,
+    refusal,
 )
 
 if TYPE_CHECKING:
@@ -89,10 +89,7 @@ async def _sent(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.R
     response = await client.send(request, stream=True)
     if response.is_success:
         return response
-    try:
-        body = said(await response.aread())
-    finally:
-        await response.aclose()
+    body = await refusal(HttpxResponse(response))
     raise Refused(response.status_code, str(response.url), response.headers, body)
 
 

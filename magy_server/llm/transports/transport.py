@@ -15,6 +15,9 @@ import orjson
 from magy_server import __version__
 from magy_server.dataclass import dataclass
 
+_REFUSAL_TIME, _LONGEST_REFUSAL = 5.0, 1 << 20
+"""Seconds to wait for the body of a refusal, and the bytes after which nobody reads on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
@@ -131,13 +134,26 @@ class Response(ABC):
         return b"".join(parts)
 
 
-def said(data: bytes) -> Any:
-    """Returns the JSON in the body of a refusal, or its text. That is UTF-8, whatever the header
-    calls it: Python has encodings by name that are none of text."""
+async def refusal(response: Response) -> Any:
+    """Returns the JSON in the body of a refusal, or its text; "" if it does not come in time. The
+    status counts without it. Closes the answer."""
+    parts: list[bytes] = []
+    whole = True
+    try:
+        async with asyncio.timeout(_REFUSAL_TIME):
+            while sum(map(len, parts)) < _LONGEST_REFUSAL and (part := await response.read()):
+                parts.append(part)
+    except (Cut, TimeoutError):
+        whole = False
+    finally:
+        await response.close()
+    data = b"".join(parts)
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
-        return data.decode("utf-8", "replace").strip()
+        # It is UTF-8, whatever the header calls it: Python has encodings by name that are none of
+        # text. What broke off may end in half a key, which nobody knows for one.
+        return data.decode("utf-8", "replace").strip() if whole else ""
 
 
 class Transport(ABC):
