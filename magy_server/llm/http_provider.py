@@ -136,8 +136,7 @@ class HttpProvider(ABC):
         await self._ready()
         target = faults.target(request.model, self._base_url)
         answer = self.answer(request)
-        latest = monotonic() + self._first_byte
-        response = await self._open(request, target)
+        response, latest = await self._open(request, target)
         events = sse.Whole() if _kind(response) == "application/json" else sse.Events()
         deadline = latest
         try:
@@ -217,7 +216,7 @@ class HttpProvider(ABC):
 
     async def _listed(self, query: Mapping[str, Any], target: str) -> Any:
         try:
-            async with asyncio.timeout(self._connect + self._first_byte):
+            async with asyncio.timeout(self._first_byte):
                 with self._failures(target):
                     content = await self._transport.get(self.models_path, query)
             return orjson.loads(content)
@@ -246,12 +245,14 @@ class HttpProvider(ABC):
         with self._failures(faults.target("any model", self._base_url)):
             await self._transport.ready()
 
-    async def _open(self, request: ModelRequest, target: str) -> Response:
-        """Sends the request and waits for the head of the answer."""
+    async def _open(self, request: ModelRequest, target: str) -> tuple[Response, float]:
+        """Sends the request and waits for the head of the answer. Returns also until when the reply
+        has to begin."""
         while True:
             content = self._content(request)
+            latest = monotonic() + self._first_byte
             try:
-                async with asyncio.timeout(self._connect + self._first_byte):
+                async with asyncio.timeout(self._first_byte):
                     with self._failures(target):
                         response = await self._transport.post(self.path, content)
             except _Unwanted as refused:
@@ -263,7 +264,7 @@ class HttpProvider(ABC):
             except TimeoutError:
                 raise self._silence(None, target) from None
             else:
-                return await self._checked(response, target)
+                return await self._checked(response, target), latest
 
     def _content(self, request: ModelRequest) -> bytes:
         """Returns the body as it is sent."""

@@ -47,6 +47,14 @@ async def test_no_answer_at_all(server: AnthropicServer, hasty: AnthropicProvide
     await asyncio.wait_for(server.requests[0].disconnected.wait(), PATIENCE)
 
 
+async def test_the_time_for_a_connection_is_none_for_an_answer(server: AnthropicServer) -> None:
+    server.fault("silence")
+    provider = AnthropicProvider("test-key", server.base_url, connect=2 * PATIENCE, first_byte=0.5)
+    failed = await asyncio.wait_for(failure(provider), PATIENCE)
+    assert "no answer started within 0.5 s" in failed.message
+    await provider.close()
+
+
 async def test_an_answer_that_stops_coming(
     server: AnthropicServer, hasty: AnthropicProvider
 ) -> None:

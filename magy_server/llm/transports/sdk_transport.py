@@ -1,6 +1,7 @@
 """This transport sends requests through the vendor's official SDK, for those whose configuration
 says `transport = "sdk"`.
 
+An error whose body breaks off is a broken connection here: some SDKs do not say which error it was.
 The SDK's typed methods, events and streaming helpers are not used: they cost more than all the rest
 and look at every part of a long conversation.
 """
