@@ -90,9 +90,7 @@ class Came:
 
     def good(self, part: Part) -> None:
         """Fails, and says why, unless this part went well."""
-        *_, last = self._outcomes
-        why = self._outcomes.get(part.__name__, f"It was not played: {last} failed before it.")
-        if why:
+        if why := self._outcomes[part.__name__]:
             pytest.fail(why, pytrace=False)
 
 
@@ -119,29 +117,43 @@ class Stage:
             return Came(json.loads(file.read_text("utf-8")))
 
     def _play(self, days: Sequence[Day]) -> Mapping[str, str]:
-        """By part: nothing, or what went wrong. After that no part is played."""
+        """By part: nothing, or what went wrong. After that no part of the same day is played, and
+        the next day has a window of its own."""
         server = self._server()
         server.configure()
         server.settings()
         words = "\n".join([script(thinking=1), *(day.script for day in days)])
         server.play(words)
-        shop = repository(self._directories.mktemp("day"))
         came: dict[str, str] = {}
-        part = days[0].parts[0]
+        left = [*days]
+        while left:
+            self._play_in_a_window(server, words, left, came)
+        return came
+
+    def _play_in_a_window(
+        self, server: Served, words: str, left: list[Day], came: dict[str, str]
+    ) -> None:
+        """Takes off `left` the days that were played, and adds to `came` what came of them."""
+        shop = repository(self._directories.mktemp("day"))
+        part = left[0].parts[0]
         try:
             with chromium() as browser, window(browser, server, shop) as one:
                 scene = Scene(browser, server, words, self._places, shop, one, Transcript(one))
-                for day in days:
-                    part = day.parts[0]
+                while left:
+                    part = left[0].parts[0]
                     if came:
                         _begin_anew(scene)
-                    for part in day.parts:
+                    for part in left[0].parts:
                         part(scene)
                         assert not one.abroad
                         came[part.__name__] = ""
+                    del left[0]
         except Exception as error:
+            not_played = f"It was not played: {part.__name__} failed before it."
+            for other in (other for day in left[:1] for other in day.parts):
+                came.setdefault(other.__name__, not_played)
+            del left[:1]
             came[part.__name__] = "".join(traceback.format_exception(error))
-        return came
 
 
 def _begin_anew(scene: Scene) -> None:
