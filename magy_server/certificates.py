@@ -1,4 +1,4 @@
-"""Which certificates a TLS client of Magy's trusts."""
+"""This module chooses which certificates a TLS client of Magy's trusts."""
 
 from __future__ import annotations
 

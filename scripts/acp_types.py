@@ -43,7 +43,7 @@ def schema(version: int) -> Schema:
 
 def module(version: int) -> Iterator[str]:
     """The whole file, as parts."""
-    yield f'"""What clients send by version {version} of the Agent Client Protocol."""\n'
+    yield f'"""These models read what a client of ACP version {version} sends."""\n'
     models = [*_Models(schema(version)["$defs"]).all(ROOTS[version])]
     wide = any(len(line) > WIDE for model in models for line in model.splitlines())
     yield f"# fmt: off\n# ruff: noqa: {'E501, ' * wide}I001\n"

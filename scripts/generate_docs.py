@@ -171,7 +171,7 @@ def shipped_agents() -> Iterator[str]:
     texts = shipped.texts()
     values = shipped.parsed(texts).model_dump(exclude_defaults=True)
     yield (
-        '"""What `agents/` and `skills/` come to, while their texts have this digest."""\n\n'
+        '"""`agents/` and `skills/` come to these values while their texts have this digest."""\n\n'
         "# fmt: off\n# ruff: noqa: E501\n"
     )
     yield "from __future__ import annotations\n"

@@ -1,4 +1,5 @@
-"""The connection to an ACP client: one JSON-RPC message a line."""
+"""This module reads and answers the messages of an ACP client, one JSON-RPC message a line;
+`door.py` says what the methods do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Content of prompts and tool calls, from ACP to Magy's wire and back. Pure."""
+"""This module turns the content of prompts and tool calls from ACP's shape into that of Magy's
+wire, and back. Pure."""
 
 from __future__ import annotations
 

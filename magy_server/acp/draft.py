@@ -1,4 +1,5 @@
-"""The draft of version 2, from one pinned schema: its updates are those of Magy's own wire.
+"""This module speaks the draft of version 2, from one pinned schema: its updates are those of
+Magy's own wire.
 
 A prompt is answered as soon as it is accepted, and its turn ends with a `state_update`. There are
 no `fs/*` in it: files are read and written on disk, and the client is told so.

@@ -1,5 +1,5 @@
-"""A form of an MCP server, in the shape of `elicitation/create`, which both versions have alike.
-Pure."""
+"""This module writes a form of an MCP server as an `elicitation/create`, which both versions have
+alike, and reads the answer. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The answer to `initialize`, in each version of the protocol: it does not depend on what the
-client can do, so that it is given before pydantic is imported (`jsonrpc.greeting`).
+"""This module writes the answer to `initialize` in each version of the protocol. It does not depend
+on what the client can do, so it is given before pydantic is imported (`jsonrpc.greeting`).
 
 What is not plainly well-formed is left to the door. This module imports next to nothing.
 """

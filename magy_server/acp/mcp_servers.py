@@ -1,4 +1,5 @@
-"""The MCP servers that a client names, in the shape of `[mcp.NAME]` in the settings. Pure."""
+"""This module brings the MCP servers that a client names into the shape of `[mcp.NAME]` in the
+settings. Pure."""
 
 from __future__ import annotations
 

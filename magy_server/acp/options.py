@@ -1,5 +1,5 @@
-"""A session's options in the shape of version 1: config options, and modes for those clients that
-know only these. Agents are the modes. Pure."""
+"""This module writes a session's options in the shape of version 1: as config options, and as modes
+for those clients that know only these. Agents are the modes. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A question in the shape of `session/request_permission`. Pure."""
+"""This module writes a question of Magy's in the shape of `session/request_permission`;
+`questions.py` asks it. Pure."""
 
 from __future__ import annotations
 

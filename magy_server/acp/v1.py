@@ -1,6 +1,6 @@
 # Generated from scripts/schemas/acp-v1.json by `make docs`; edit that instead.
 
-"""What clients send by version 1 of the Agent Client Protocol."""
+"""These models read what a client of ACP version 1 sends."""
 
 # fmt: off
 # ruff: noqa: I001

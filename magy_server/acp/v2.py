@@ -1,6 +1,6 @@
 # Generated from scripts/schemas/acp-v2.json by `make docs`; edit that instead.
 
-"""What clients send by version 2 of the Agent Client Protocol."""
+"""These models read what a client of ACP version 2 sends."""
 
 # fmt: off
 # ruff: noqa: E501, I001

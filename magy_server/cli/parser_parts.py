@@ -1,4 +1,4 @@
-"""The parts that all commands' options are made of."""
+"""The options of all commands are made of these parts: a parser, flags, and the types of values."""
 
 from __future__ import annotations
 

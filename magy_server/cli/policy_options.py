@@ -1,4 +1,4 @@
-"""The options of `magy policy` and `magy audit`."""
+"""This module declares the options of `magy policy` and `magy audit`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What Magy ships as agents, skills, actions and common rules: worked out beforehand
-(`shipped_agents.py`), since to read the YAML of these files takes a twelfth of a short command;
-read from the files if somebody has changed one.
-"""
+"""This module gives what Magy ships as agents, skills, actions and common rules. They are worked
+out beforehand (`shipped_agents.py`), since to read the YAML of these files takes a twelfth of a
+short command; the files themselves are read if somebody has changed one."""
 
 from __future__ import annotations
 

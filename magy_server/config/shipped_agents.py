@@ -1,6 +1,6 @@
 # Generated from agents and skills by `make docs`; edit that instead.
 
-"""What `agents/` and `skills/` come to, while their texts have this digest."""
+"""`agents/` and `skills/` come to these values while their texts have this digest."""
 
 # fmt: off
 # ruff: noqa: E501

@@ -1,4 +1,4 @@
-"""The editor of a process that has none (`core.ports.Editor`)."""
+"""`NoEditor` stands in for the editor of a process that has none (`core.ports.Editor`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Facts and rules decide whether a call may run: allow, ask or deny, and by which rule. Pure.
+"""This module decides, from facts and rules that it is given, whether a call may run: allow, ask or
+deny, and by which rule. Pure.
 
 A source (an agent, the configuration) has a list of rules per permission key. Over sources and over
 all that a call touches, deny beats ask, and ask beats allow; a source whose rules say nothing about

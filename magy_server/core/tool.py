@@ -1,4 +1,5 @@
-"""Tools are typed async functions: the signature gives the JSON schema, the docstring the words.
+"""Tools are typed async functions: the signature gives the JSON schema, the docstring gives the
+words.
 
     @tool(effect="read", facts=path_facts)
     async def read_file(ctx: ToolContext, path: Annotated[str, "The file"]) -> Result:

@@ -1,5 +1,5 @@
-"""This check reads the database, and writes nothing: is it whole, and does this Magy know its
-version?"""
+"""This check reads the database and writes nothing: it tells whether the database is whole, and
+whether this Magy knows its version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""These checks look at the state directory: can Magy keep its log there, and who else does?"""
+"""These checks look at the state directory: they tell whether Magy can keep its log there, and who
+else uses it."""
 
 from __future__ import annotations
 

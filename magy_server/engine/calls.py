@@ -1,4 +1,5 @@
-"""This module runs one tool call: whatever comes of it becomes a result for the log."""
+"""This module runs the tool of one call, or looks what became of a call whose process is gone:
+whatever comes of it, errors too, becomes a result for the log."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The judge comes between a reply and its calls: it finds facts by I/O, decides by rules, tells the
-model what they deny, and asks the person where they say so."""
+"""The judge comes between a reply and its calls: it finds facts by I/O, has `core/permit.py`
+decide, tells the model what is denied, and asks the person where the rules say so."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""This module makes one model request, with retries: nothing that was half streamed ever reaches
-the log. It shows a person how far the model has read the prompt, until the reply begins.
+"""This module asks a model for the next reply of a session, with retries: nothing that was half
+streamed ever reaches the log. It shows a person how far the model has read the prompt, until the
+reply begins.
 
 A model on a machine without a graphics card reads for minutes. Its server may say how far it is.
 Otherwise Magy shows how long it took so far, and after a while what would help."""

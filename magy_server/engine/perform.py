@@ -1,4 +1,5 @@
-"""The performer carries out the steps: each method does one, and appends what came of it."""
+"""The performer carries out the steps of a turn: each method does one, and appends what came of it.
+It tells the model that a person has refused a call."""
 
 from __future__ import annotations
 

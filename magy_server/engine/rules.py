@@ -1,4 +1,5 @@
-"""The rules of a session, and of each session above it, decide what it may do at this moment.
+"""This module collects the rules that hold in a session at this moment, its own and those of each
+session above it, for the judge to decide by.
 
 A level is one session's sources of rules as they are now. What a child may do is the strictest of
 what each of its levels says. So is what becomes of its edits.

@@ -1,4 +1,5 @@
-"""A snapshot is a session's state as bytes, so that a long log need not be folded from its start.
+"""This module turns a session's state into bytes and back, for `snapshots.py`, so that a long log
+need not be folded from its start.
 
 Only the very same code reads it again; whoever keeps it sees to that.
 """

@@ -1,5 +1,5 @@
-"""The store keeps a snapshot of a long session's fold, so that who loads the session folds only
-what came since.
+"""`Snapshots` keeps the state of a long session in the store now and then, so that who loads the
+session folds only what came since.
 
 A snapshot is only a shortcut: one that is missing, damaged, or of another Magy costs a fold from
 the start, and nothing else.

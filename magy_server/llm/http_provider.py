@@ -1,4 +1,5 @@
-"""`HttpProvider` makes model requests over HTTP; the adapters build on it.
+"""`HttpProvider` sends requests to models over HTTP and reads the answers as they stream; the
+adapter of each API builds on it. Retries are for `engine/model.py`.
 
 A `Transport` carries requests (authentication, connections, HTTP errors); what goes out and comes
 in is the business of the pure wire modules.

@@ -1,5 +1,5 @@
-"""A cache of what was written of a conversation for one request, for the next. All wires share this
-code, without I/O."""
+"""This cache keeps the JSON that was written of a conversation for one request, for the next. All
+wires share this code, without I/O."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a client says of itself in `initialize`, read leniently: what has not the form that LSP
-gives it counts as left out. This module imports next to nothing."""
+"""This module reads leniently what a client says of itself in `initialize`: what has not the form
+that LSP gives it counts as left out. This module imports next to nothing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What servers offer and answer, as plain values. Only `sdk_link.py` and what it imports know the
-SDK, which is imported when the first server is connected to."""
+"""These plain values and Protocols say what servers offer and answer. Only `sdk_link.py` and what
+it imports know the SDK, which is imported when the first server is connected to."""
 
 from __future__ import annotations
 

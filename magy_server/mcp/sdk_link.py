@@ -1,5 +1,5 @@
-"""A `Link` over the official SDK. Importing this takes as long as all of Magy's start: nothing does
-so before a server is connected to, and then in a thread."""
+"""`SdkLink` is a `Link` to one server over the official SDK. Importing this takes as long as all of
+Magy's start: nothing does so before a server is connected to, and then in a thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A call of one of the tools, as a tool sees it: what it tells meanwhile, and whom it can ask."""
+"""`Calling` is one call as the tool that is called sees it: what the tool tells meanwhile, and whom
+it can ask."""
 
 from __future__ import annotations
 

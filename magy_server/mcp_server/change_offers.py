@@ -1,4 +1,5 @@
-"""The tools of `magy mcp serve` that decide about changes under review, and make edits."""
+"""These functions are the tools of `magy mcp serve` that decide about changes under review, and
+make edits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The tools of `magy mcp serve` for child agents."""
+"""These functions are the tools of `magy mcp serve` that spawn child agents, write to them, wait
+for them, list and close them."""
 
 from __future__ import annotations
 

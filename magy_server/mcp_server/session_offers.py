@@ -1,4 +1,4 @@
-"""The tools of `magy mcp serve` that start sessions, and go on with them."""
+"""These functions are the tools of `magy mcp serve` that start sessions, and go on with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the tools of `magy mcp serve` take. Names are as models expect them."""
+"""These models say what arguments the tools of `magy mcp serve` take. Names are as models expect
+them."""
 
 from typing import Annotated, Any, Literal
 

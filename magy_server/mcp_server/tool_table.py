@@ -1,4 +1,4 @@
-"""The tools that `magy mcp serve` offers, in one table."""
+"""This table has all tools that `magy mcp serve` offers: name, description, arguments, function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What agents changed becomes reviewable in the same append as the end of the call that did it."""
+"""This module puts what a tool call changed under review, in the same append as the end of the
+call."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`FileReview` is the review of a whole file in memory; the functions tell what changes of the file
-make of it. No I/O.
+"""`FileReview` is the review of one whole file as a value; the functions tell what changes of the
+file make of it. No I/O.
 
 Texts are reviewed by lines (`edits.agent_lines`); what is no text, or too large, and what is no
 matter of lines (that a file exists, its executable bit), is reviewed as a whole.

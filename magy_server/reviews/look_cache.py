@@ -1,5 +1,5 @@
-"""A cache of looks at reviews: where neither a review nor its file has moved since, the next look
-would find the same, and nobody opens the file or what the store holds of it."""
+"""This cache keeps looks at reviews: where neither a review nor its file has moved since, the next
+look would find the same, and nobody opens the file or what the store holds of it."""
 
 from __future__ import annotations
 

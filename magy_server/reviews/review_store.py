@@ -1,5 +1,5 @@
-"""All work on reviews shares `ReviewStore`: it finds how a review and its file stand, appends, and
-tells those who watch."""
+"""`ReviewStore` connects all work on reviews with store and disk: it finds how a review and its
+file stand, appends, and tells those who watch."""
 
 from __future__ import annotations
 

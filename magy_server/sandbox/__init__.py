@@ -1,4 +1,4 @@
-"""The adapter of `core.sandbox`: bubblewrap puts a program into a world of its own.
+"""This package is the adapter of `core.sandbox`: bubblewrap puts a program into a world of its own.
 
 Most of it is imported when the first program runs in a sandbox."""
 

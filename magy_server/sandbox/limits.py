@@ -1,4 +1,5 @@
-"""This module limits what a sandboxed program takes: the kernel each process, a watchman all.
+"""This module limits what a sandboxed program takes: the kernel limits each process, and a watchman
+all of them together.
 
 The kernel's own limits are of single processes; that on their number does not hold for root, and
 those on memory count what a program only reserves (a sanitizer, terabytes). So the processes of a

@@ -1,4 +1,5 @@
-"""Plain functions run the SQL of the store, over one sqlite3 connection and on its thread."""
+"""These plain functions are the SQL of the store: they append, read, list and delete entries, and
+write and read snapshots, over one sqlite3 connection and on its thread."""
 
 from __future__ import annotations
 

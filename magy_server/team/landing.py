@@ -1,5 +1,5 @@
-"""What becomes of a child's worktree when its turn ends: its work lands, is put up for review, or
-stays where it is."""
+"""This module sees to what becomes of a child's worktree when its turn ends: its work lands, is put
+up for review, or stays where it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graphs of a session as they are now, from the store alone."""
+"""This module reads how the graphs of a session are now, from the store alone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """`magy/edit/preview` and `magy/edit/apply` take an edit as `text`, in any format of the [edit
-engine](howto/edit.md#formats), or as `edits`, a list of objects. Each object is one of:
+engine](howto/edit.md#formats), or as `edits`, a list of objects, each in one of these forms:
 
 ```json edits
 {"path": "app.py", "old_text": "'hello'", "new_text": "'good morning'"}

@@ -1,5 +1,5 @@
-"""How an agent goes about its work, and what it knows best: settings in its file become words in
-its prompt.
+"""An agent's file may say how the agent goes about its work, and what it knows best: these settings
+become words in its prompt.
 
     personality:
       traits: [careful, curious]

@@ -1,5 +1,5 @@
-"""How good agents are, by what came of their work: whether tasks were done, which of their changes
-a person kept, and how other agents rate them. What is long ago counts less.
+"""This module rates how good agents are by what came of their work: whether tasks were done, which
+of their changes a person kept, and how other agents rate them. What is long ago counts less.
 
 Each agent has a stream of its own, `reputation/<agent>`, of `Rated` events. What they come to is
 the summary of that stream, so nobody reads the stream to know it. Pure.

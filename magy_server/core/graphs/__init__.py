@@ -1,1 +1,1 @@
-"""Graphs of tasks for agents: what may begin, and what their results come to. Pure."""
+"""This package says what of a graph of tasks may begin, and what the results come to. Pure."""

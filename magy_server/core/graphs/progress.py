@@ -1,4 +1,5 @@
-"""How far a graph is: the attempts at each task, who made them, and what they took. Pure."""
+"""`GraphProgress` says how far a graph is: the attempts at each task, who made them, and what they
+took. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What logs tell of graphs: which ones were begun in a session, and the attempts at their tasks.
-Pure."""
+"""This module reads from logs which graphs were begun in a session, and the attempts at their
+tasks. Pure."""
 
 from __future__ import annotations
 

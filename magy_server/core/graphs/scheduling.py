@@ -1,7 +1,6 @@
-"""Which shape suits the tasks that somebody gives without saying how they depend on each other, and
-how hard they are: told from their words, without a model. The same tasks always come to the same.
-Pure.
-"""
+"""This module chooses the shape that suits tasks which somebody gives without saying how they
+depend on each other, and tells how hard they are: from their words, without a model. The same tasks
+always come to the same. Pure."""
 
 from __future__ import annotations
 

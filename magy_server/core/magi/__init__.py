@@ -1,1 +1,1 @@
-"""Deliberations: how three agents' votes are read, and the ruling that they come to. Pure."""
+"""This package says how three agents' votes are read, and which ruling they come to. Pure."""

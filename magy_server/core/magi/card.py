@@ -1,5 +1,5 @@
-"""A deliberation as a card, while it goes on and when it is over: three columns, who disagrees with
-whom, and the ruling. Plain JSON for clients, which all show the same words. Pure.
+"""A card shows a deliberation while it goes on and when it is over: three columns, who disagrees
+with whom, and the ruling. It is plain JSON for clients, which all show the same words. Pure.
 
 It holds what has been recorded, never what a node is about to say: who looks later gets the same.
 """

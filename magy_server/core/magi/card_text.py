@@ -1,5 +1,5 @@
-"""The card of a deliberation as text: in a box of three columns, and as rows for what is narrow, or
-read aloud. Both say the same, and need no colours. Pure."""
+"""This module writes the card of a deliberation as text: in a box of three columns, and as rows for
+what is narrow, or read aloud. Both say the same, and need no colours. Pure."""
 
 from __future__ import annotations
 

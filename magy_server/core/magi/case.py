@@ -1,6 +1,5 @@
-"""What is put to the three nodes, and in which mode: how long each may take, and whether they vote
-again after a digest. Pure.
-"""
+"""A case is what is put to the three nodes; from it follows the mode: how long each may take, and
+whether they vote again after a digest. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""CASPER's emotional log: how earlier rulings felt, and a line that was learned from each. It is
-off unless the person turns it on.
+"""CASPER's emotional log says how earlier rulings felt, with a line that was learned from each. It
+is off unless the person turns it on.
 
 An entry fades: after `HALF_LIFE` days it counts half, after `RETENTION` days it is gone. Two at
 most reach a deliberation, and only CASPER; none where much is at stake. Pure.

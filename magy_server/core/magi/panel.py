@@ -1,4 +1,5 @@
-"""Which models the three nodes have, and what a deliberation is expected to take. Pure."""
+"""The panel says which model each of the three nodes has, and what a deliberation is expected to
+take. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Deliberations as a log has them: who goes on with one, and who works out its ruling again, both
-read it here. Pure.
-"""
+"""This module reads deliberations from a log, for who goes on with one, and for who works out its
+ruling again. Pure."""
 
 from __future__ import annotations
 

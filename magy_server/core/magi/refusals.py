@@ -1,4 +1,5 @@
-"""Questions that are not for MAGI: some are declined, and some have a simpler answer.
+"""This module tells which questions are not for MAGI: some are declined, and some have a simpler
+answer.
 
 The model that frames the question says what kind it is, and must give a kind. What stands in the
 question in plain words counts as well, so that a model that overlooks it does not decide. Pure.

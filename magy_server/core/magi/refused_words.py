@@ -1,5 +1,6 @@
-"""Plain words of questions that MAGI declines, by kind, in seven languages: English, German,
-French, Spanish, Chinese, Japanese, Korean. They count whatever a model calls the question. Pure.
+"""These patterns find questions that MAGI declines by plain words, by kind, in seven languages:
+English, German, French, Spanish, Chinese, Japanese, Korean. They count whatever a model calls the
+question. Pure.
 
 Each is about people: a process may be killed, a transaction aborted and a file be foreign.
 """

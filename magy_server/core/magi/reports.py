@@ -1,6 +1,5 @@
-"""A ruling for people: as text, as a box of ASCII, as Markdown. All three are made of its canonical
-JSON, and none leaves out what is about safety, nor who disagrees. Pure.
-"""
+"""This module writes a ruling for people: as text, as a box of ASCII, as Markdown. All three are
+made of its canonical JSON, and none leaves out what is about safety, nor who disagrees. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""When a ruling may be looked at again: for a reason, with something new, a few times. Pure."""
+"""This module says when a ruling may be looked at again: for a reason, with something new, a few
+times. Pure."""
 
 from __future__ import annotations
 

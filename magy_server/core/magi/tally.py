@@ -1,6 +1,6 @@
-"""What three votes come to, by two rules that must agree: how many are aligned, and the sum of
-weight times confidence. Pure, and in whole numbers: a sum that lies on a bound lies on it.
-"""
+"""The tally says what three votes come to, by two rules that must agree: how many are aligned, and
+the sum of weight times confidence. It is pure, and in whole numbers: a sum that lies on a bound
+lies on it."""
 
 from __future__ import annotations
 

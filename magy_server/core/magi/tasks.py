@@ -1,4 +1,5 @@
-"""The tasks that the nodes are given: the same for all three, but for the name. Pure."""
+"""This module writes the tasks that the nodes are given: the same for all three, but for the name.
+Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What one of the three nodes says of a question: its verdict, how sure it is, and why. Pure."""
+"""A vote is what one of the three nodes says of a question: its verdict, how sure it is, and why.
+Pure."""
 
 from typing import Literal, get_args
 

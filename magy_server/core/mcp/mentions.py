@@ -1,5 +1,5 @@
-"""What a prompt names of MCP servers: `@SERVER:URI` is a resource, and `/SERVER:PROMPT` at the
-beginning a prompt, with its arguments behind. Pure."""
+"""This module finds what a prompt names of MCP servers: `@SERVER:URI` is a resource, and
+`/SERVER:PROMPT` at the beginning a prompt, with its arguments behind. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tells whether a form asks for a secret: a password, a token, a key, the number of a card. Pure.
+"""This module tells whether a form asks for a secret: a password, a token, a key, the number of a
+card. Pure.
 
 A server must send the person to an address for these. Its words may be written so that only a
 person finds them: with letters of other alphabets, with characters that nobody sees, joined or

@@ -1,4 +1,4 @@
-"""How an MCP server is doing, for people. Pure."""
+"""`ServerStatus` says for people how an MCP server is doing. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Regular expressions that people write into configuration, held against texts that models write:
-the time that a search takes grows only with the length of the text, whatever the pattern is.
+"""This module holds regular expressions that people write into configuration against texts that
+models write: the time that a search takes grows only with the length of the text, whatever the
+pattern is.
 
 The engine is RE2: https://github.com/google/re2/wiki/Syntax. It has no look-around and no back
 references, which is why it never backtracks.

@@ -1,4 +1,5 @@
-"""Texts of strangers may hold instructions for a model, and a model may follow them (X31).
+"""This module tells which texts of a conversation are by strangers: such a text may hold
+instructions for a model, and a model may follow them.
 
 Nobody vouches for what comes from the web, from MCP servers, from files outside of trusted
 workspaces, and from folders of dependencies. Once a session has read such a text, and as long as

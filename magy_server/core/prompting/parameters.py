@@ -1,5 +1,5 @@
-"""What models are told of the parameters of tools: their JSON Schema, and what is wrong with
-arguments. Most tools ship with a schema, so this is seldom imported. Pure."""
+"""This module writes what models are told of the parameters of tools: their JSON Schema, and what
+is wrong with arguments. Most tools ship with a schema, so this is seldom imported. Pure."""
 
 from __future__ import annotations
 

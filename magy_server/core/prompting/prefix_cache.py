@@ -1,5 +1,5 @@
-"""A cache of what was worked out of the beginning of a conversation, for longer requests of it. Its
-results are those that a request would have that begins anew."""
+"""This cache keeps what was worked out of the beginning of a conversation, for longer requests of
+it. Its results are those that a request would have that begins anew."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""This module knows programs that only look, as long as their options are known ones. What else a
-command of theirs does, it gives as a second command (`grep -rn x` is also `grep -r`), so that rules
-can cover it.
+"""This module knows single programs that only look, as long as their options are known ones. What
+else a command of theirs does, it gives as a second command (`grep -rn x` is also `grep -r`), so
+that rules can cover it.
 
 Only options that are listed count as known: a new one of the program is not trusted before it is.
 """

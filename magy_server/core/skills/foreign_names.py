@@ -1,4 +1,5 @@
-"""Names of tools in Claude Code, whose hooks, skills and agents Magy reads."""
+"""These tables say what tools are called in Claude Code, whose hooks, skills and agents Magy
+reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arguments of a call, as a model writes them: one JSON object."""
+"""This module reads the arguments of a call, as a model writes them: one JSON object."""
 
 from __future__ import annotations
 

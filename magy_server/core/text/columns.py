@@ -1,4 +1,5 @@
-"""How many columns of a terminal a text takes, and how it is divided into rows. Pure."""
+"""This module counts the columns of a terminal that a text takes, and divides it into rows.
+Pure."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What carries a provider's requests to its server and brings back the answers."""
+"""Transports carry a provider's requests to its server and bring back the answers."""

@@ -1,4 +1,4 @@
-"""Which transport an endpoint gets."""
+"""This module chooses which of the transports an endpoint gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""One connection to a server that speaks HTTP/1.1 (RFC 9112), for one request after the other.
+"""A `Connection` sends requests over one socket to a server that speaks HTTP/1.1 (RFC 9112), and
+reads the answers, one after the other; `direct_transport.py` opens and keeps these.
 
 The bytes of an answer are taken apart by httptools, Node's parser. What is here costs a tenth of
 what a general HTTP library does in Python, in time and in memory; it sends nothing but a head and a

@@ -1,4 +1,5 @@
-"""What a `Transport` is. Each says the same of what goes wrong, whichever library is behind it."""
+"""This module says what a `Transport` is, and which errors it raises: each says the same of what
+goes wrong, whichever library is behind it."""
 
 from __future__ import annotations
 

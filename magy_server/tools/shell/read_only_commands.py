@@ -1,4 +1,5 @@
-"""This module tells which command lines change no file: programs that only read, used as such.
+"""This module tells whether a whole command line surely changes no file: its programs only read,
+and are used as such.
 
 It saves the look for changed files, and the facts by which a command is judged say so: a program
 that is added here changes what is asked. Whatever does not surely only read counts as more.

@@ -1,5 +1,6 @@
-"""Folders of dependencies that a command line looks through without naming them, and of whose files
-it prints lines that do not say whose they are: `grep -rh`, `find . | xargs cat`."""
+"""This module finds folders of dependencies that a command line looks through without naming them,
+and of whose files it prints lines that do not say whose they are: `grep -rh`, `find . | xargs
+cat`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A snapshot keeps the bytes in a work tree at one moment, and tells whether they still hold.
+"""This module keeps the bytes of files in a work tree as they are at one moment, and tells whether
+they still hold. It has nothing to do with the snapshots of sessions.
 
 Everything here blocks and is called in a thread.
 """

@@ -1,1 +1,1 @@
-"""Git worktrees for child agents: how they are made, how their work is landed, and what is left."""
+"""This package makes git worktrees for child agents, lands their work, and lists what is left."""

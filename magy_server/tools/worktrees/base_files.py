@@ -1,5 +1,5 @@
-"""The files of the base branch, where that is checked out: they become those of the merge, and no
-other file is touched."""
+"""This module makes the files of the base branch, where that is checked out, those of the merge,
+and touches no other file."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What worktrees of agents there are, how they stand and how large they are; and which of them can
-go without anything being lost."""
+"""This module lists the worktrees of agents: how they stand, how large they are, and which of them
+can go without anything being lost."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What becomes of a worktree when its child is done or has failed, as the settings say; to merge
-is for `merging.py`."""
+"""This module carries out what the settings say becomes of a worktree when its child is done or has
+failed; to merge is for `merging.py`."""
 
 from __future__ import annotations
 
