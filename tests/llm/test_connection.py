@@ -18,7 +18,15 @@ from hypothesis import given, strategies
 from magy_server.llm.anthropic import AnthropicProvider
 from magy_server.llm.transports.connection import Answer, Connection
 from magy_server.llm.transports.direct_transport import DirectTransport, is_direct
-from magy_server.llm.transports.transport import Broken, Cut, Endpoint, Refused, TimedOut
+from magy_server.llm.transports.httpx_transport import HttpxTransport
+from magy_server.llm.transports.transport import (
+    Broken,
+    Cut,
+    Endpoint,
+    Refused,
+    TimedOut,
+    Unusable,
+)
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
 CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n"
@@ -558,14 +566,17 @@ async def test_a_name_with_several_addresses_says_why_none_of_them_answers() -> 
     assert isinstance(failed.value.__cause__, ConnectionRefusedError)
 
 
+@pytest.mark.parametrize("transport", [DirectTransport, HttpxTransport])
+@pytest.mark.parametrize("value", ["secret\rx-evil: c", "secret\x0b&", "secret\udc80"])
 async def test_a_header_of_the_environment_cannot_smuggle_another_one(
-    monkeypatch: pytest.MonkeyPatch,
+    value: str, transport: type[DirectTransport | HttpxTransport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "x-a: b\rx-evil: c")
+    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", f"x-a: {value}")
     endpoint = Endpoint(AnthropicProvider.vendor, "http://127.0.0.1:9", "k", True, 5.0, 5.0)
-    with pytest.raises(Exception) as failed:
-        await DirectTransport(endpoint).post("/v1", b"{}")
+    with pytest.raises(Unusable) as failed:
+        await transport(endpoint).post("/v1", b"{}")
     assert "'x-a' is no header" in str(failed.value.__cause__)
+    assert "secret" not in repr(failed.value.__cause__)
 
 
 async def test_a_request_says_once_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -669,7 +680,8 @@ def test_nothing_that_could_be_read_in_two_ways_is_plain(pieces: list[str]) -> N
     url = f"http://{''.join(pieces)}"
     if is_direct(url):
         here, there = urlsplit(url), httpx2.URL(url)
-        assert (here.hostname, here.port or 80) == (there.host, there.port or 80)
+        name = there.raw_host.decode().strip("[]")
+        assert (here.hostname, here.port or 80) == (name, there.port or 80)
         assert here._replace(scheme="", netloc="", path=here.path or "/").geturl() in (
             there.raw_path.decode(),
             there.raw_path.decode().removesuffix("?"),

@@ -15,7 +15,11 @@ import orjson
 
 from magy_server import __version__
 from magy_server.dataclass import dataclass
+from magy_server.regex import regex
 
+_TOKEN = regex(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VALUE = regex(r"[^\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]*")
+"""What a header's name and value may be (RFC 9110 §5.1, §5.5)."""
 _REFUSAL_TIME, _LONGEST_REFUSAL = 5.0, 1 << 20
 """Seconds to wait for the body of a refusal, and the bytes after which nobody reads on."""
 
@@ -53,7 +57,8 @@ class Endpoint:
 
     def headers(self) -> dict[str, str]:
         """Returns what every request says that no SDK makes. Names are lower-case: a later one
-        replaces an earlier one."""
+        replaces an earlier one. Raises ValueError for what can be no header: it may come from the
+        environment. A library would quote its value, which may be a secret."""
         headers = {
             "accept": "application/json",
             "user-agent": f"magy/{__version__}",
@@ -65,6 +70,9 @@ class Endpoint:
                 if value := os.environ.get(variable):
                     headers[name] = value
             headers |= _lines(os.environ.get(self.vendor.custom_headers, ""))
+        for name, value in headers.items():
+            if not (_TOKEN.fullmatch(name) and _VALUE.fullmatch(value)):
+                raise ValueError(f"{name[:40]!r} is no header, or its value is none")
         return headers
 
     def url(self, place: str) -> str:
