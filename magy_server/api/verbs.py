@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from magy_server.api.prompts.context import ContextVerbs
 from magy_server.api.prompts.readable_files import Reach
 from magy_server.api.reviews.news import ReviewNews
 from magy_server.api.reviews.view import View
-from magy_server.api.rewrites.rewrite_verbs import RewriteVerbs
+from magy_server.api.rewrites.left_open import left_open
 from magy_server.api.sessions.session_verbs import SessionVerbs
 from magy_server.api.wire.verbs import Verbs, later
 from magy_server.api.workspace_verbs import WorkspaceVerbs
@@ -25,6 +26,7 @@ if TYPE_CHECKING:  # a connection may last for days without a request about thes
     from magy_server.api.prompts.completion import PromptVerbs
     from magy_server.api.reviews.checkpoint_verbs import CheckpointVerbs
     from magy_server.api.reviews.review_verbs import ReviewVerbs
+    from magy_server.api.rewrites.rewrite_verbs import RewriteVerbs
     from magy_server.api.rulings import MagiVerbs
     from magy_server.api.sessions.interaction_verbs import QuestionVerbs
 
@@ -39,7 +41,7 @@ class Magy:
         self.news = ReviewNews(at, self.view)
         self._child_news = ChildNews(at)
         self.sessions = SessionVerbs(at, self._child_news)
-        self.rewrites = RewriteVerbs(at)
+        self._closing = ExitStack()
         self.contexts = ContextVerbs(at, self.reach)
         self.completions = Completions(at, self.reach)
 
@@ -47,14 +49,26 @@ class Magy:
         """Starts what nobody asks for: it finds out what is under review, and tells of rewrites
         that a process which died had begun."""
         self.at.spawn(self.view.learn())
-        self.at.spawn(self.rewrites.resume())
+        self.at.spawn(self._resume_rewrites())
 
     async def close(self) -> None:
         self.news.close()
         self.sessions.leave_all()
         self._child_news.close()
-        self.rewrites.close()
+        self._closing.close()
         await self.completions.close()
+
+    async def _resume_rewrites(self) -> None:
+        if found := await left_open(self.at.service.world, self.at.roots):
+            await self.rewrites.resume(found)
+
+    @cached_property
+    def rewrites(self) -> RewriteVerbs:
+        from magy_server.api.rewrites.rewrite_verbs import RewriteVerbs
+
+        verbs = RewriteVerbs(self.at)
+        self._closing.callback(verbs.close)
+        return verbs
 
     @cached_property
     def children(self) -> ChildVerbs:
@@ -143,5 +157,6 @@ class Magy:
             edit_apply=later(lambda: self._edits.apply), context_get=self.contexts.get,
             prompt_complete=later(lambda: self._prompts.complete),
             completion_status=self.completions.status,
-            doctor_run=DoctorVerbs(at.examine, at.roots).run, rewrite_start=self.rewrites.start,
+            doctor_run=DoctorVerbs(at.examine, at.roots).run,
+            rewrite_start=later(lambda: self.rewrites.start),
         )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from functools import cached_property
 from itertools import accumulate
 
@@ -88,3 +89,9 @@ def meet(one: tuple[int, int], other: tuple[int, int], size: int = 0, gone: bool
         return a < q and p < b
     gap, low, high = (a, p, q) if a == b else (p, a, b)
     return low < gap < high or (gone and low <= gap <= high and gap in (0, size))
+
+
+def longest(most: int, holds: Callable[[int], bool]) -> int:
+    """The greatest n up to `most` for which `holds`, which does up to there and not beyond. A few
+    comparisons of long strings are quicker than many of characters."""
+    return bisect_left(range(1, most + 1), True, key=lambda n: not holds(n))

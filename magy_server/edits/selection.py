@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import accumulate
 
 from magy_server.dataclass import dataclass
 from magy_server.edits import explain
 from magy_server.edits.formats.stream import Fence
-from magy_server.edits.lines import line_start
+from magy_server.edits.lines import line_start, longest
 from magy_server.edits.model import EditError, Failure, TextChange
 from magy_server.edits.placing.omission import omission
 from magy_server.edits.rebasing.diff import blocks
@@ -57,12 +57,6 @@ def _spans(base: str, live: str) -> Iterator[TextChange]:
     tail = longest(shorter, lambda n: base[len(base) - n :] == live[len(live) - n :])
     for first, last in ((head, min(tail, shorter - head)), (min(head, shorter - tail), tail)):
         yield TextChange(first, len(base) - last, live[first : len(live) - last])
-
-
-def longest(most: int, holds: Callable[[int], bool]) -> int:
-    """The greatest n up to `most` for which `holds`, which does up to there and not beyond. A few
-    comparisons of long strings are quicker than many of characters."""
-    return bisect_left(range(1, most + 1), True, key=lambda n: not holds(n))
 
 
 def _by_lines(base: str, live: str, start: int, end: int) -> Span | None:

@@ -12,11 +12,11 @@ from collections import deque
 from collections.abc import Sequence
 
 from magy_server.api.positions import Positions
+from magy_server.edits.lines import longest
 from magy_server.edits.model import TextChange
 from magy_server.edits.rebasing.diff import apply
 from magy_server.edits.rebasing.diff import changes as changes_of
 from magy_server.edits.rebasing.rebase import rebase
-from magy_server.edits.selection import longest
 from magy_server.edits.text import plain
 
 Changes = tuple[TextChange, ...]

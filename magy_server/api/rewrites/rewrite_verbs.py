@@ -5,22 +5,21 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Sequence
 from os.path import basename
 
 from magy_server.api.connected import Connected
 from magy_server.api.places import paths_of
 from magy_server.api.positions import Positions
 from magy_server.api.rewrites.live_preview import Drafts
-from magy_server.api.rewrites.start import AGENT, MESSAGE, Place, Rewriting, session_of
+from magy_server.api.rewrites.start import MESSAGE, Place, Rewriting, session_of
 from magy_server.api.wire import rewriting as wire
-from magy_server.core.agents.tree import SESSIONS, Stream, id_of, stream_of
+from magy_server.core.agents.tree import Stream, id_of, stream_of
 from magy_server.core.errors import EditRefused, MagyError
 from magy_server.core.events import Prompted
-from magy_server.core.ports import StreamInfo
 from magy_server.core.text.sanitizing import one_line
 from magy_server.edits.selection import Span, carried
 from magy_server.edits.text import plain
-from magy_server.engine.loaded_sessions import FRESH
 
 
 class RewriteVerbs:
@@ -50,15 +49,10 @@ class RewriteVerbs:
         )
         return await self._start(params, tells=self._at.draws)
 
-    async def resume(self) -> None:
-        """Shows what a process that died had begun in this workspace, and this one goes on with."""
-        world = self._service.world
-        now = world.clock.now()
-        for root in self._at.roots:
-            page = await world.store.streams(SESSIONS, root=root, flat=True, limit=200)
-            for info in page.items:
-                if _left_open(info) and now - info.updated < FRESH:
-                    await self._resumed(info.stream)
+    async def resume(self, streams: Sequence[Stream]) -> None:
+        """Shows what a process that died had begun (`left_open`), and this one goes on with."""
+        for stream in streams:
+            await self._resumed(stream)
 
     # --- inside ---------------------------------------------------------------------------------
 
@@ -136,8 +130,3 @@ class RewriteVerbs:
 def _moved(path: str) -> EditRefused:
     text = f"{one_line(basename(path))} was changed at the selection right after the request."
     return EditRefused(f"{text} Select it again and ask once more.", reason="stale")
-
-
-def _left_open(info: StreamInfo) -> bool:
-    options = info.summary.get("options") or {}
-    return options.get("agent") == AGENT and info.summary.get("state") != "idle"

@@ -18,6 +18,7 @@ import re
 from collections.abc import Sequence
 from os.path import relpath
 
+from magy_server.api.rewrites.left_open import AGENT
 from magy_server.api.service import Service
 from magy_server.core import permit
 from magy_server.core.agents.tree import stream_of
@@ -36,7 +37,7 @@ from magy_server.engine.log import Write
 from magy_server.regex import regex
 from magy_server.tools.files.paths import resource
 
-AGENT, TOOL = "rewrite", "replace_selection"
+TOOL = "replace_selection"
 MESSAGE = "rewrite"
 """Id of the prompt, and of the turn."""
 MOST = 100_000

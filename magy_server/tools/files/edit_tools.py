@@ -16,7 +16,6 @@ from magy_server.core.errors import ToolError
 from magy_server.core.tool import FactContext, Gathered, Result, ToolContext, previewed
 from magy_server.core.values import Evidence, Facts, digest
 from magy_server.edits.model import Hunk, Resolved, TextChange
-from magy_server.edits.plan import plan, plan_text
 from magy_server.edits.rebasing.diff import unified
 from magy_server.edits.text import plain, split
 from magy_server.tools.files import change
@@ -96,6 +95,8 @@ def changing(hunks: Sequence[Hunk], seen: bytes | None) -> Plan:
     def work_out(base: Base) -> Planned:
         if base.missing:
             raise ToolError(base.absent)
+        from magy_server.edits.plan import plan  # many turns edit nothing
+
         known = _known(base, seen)
         resolved = plan(base.raw, hunks, known)
         if resolved.failures:
@@ -169,6 +170,8 @@ def holding(content: str, seen: bytes | None) -> Plan:
     def work_out(base: Base) -> Planned:
         if base.missing:
             return Planned([TextChange(0, 0, content)] if content else [])
+        from magy_server.edits.plan import plan_text
+
         new = plain(content)
         if base.encoding.mark and new.startswith("\ufeff"):
             new = new[1:]

@@ -14,7 +14,6 @@ from magy_server.core.prompting.framing import unescaped
 from magy_server.core.tool import FactContext, Gathered, Result, Selection, ToolContext
 from magy_server.edits.model import EditError
 from magy_server.edits.rebasing.diff import changes
-from magy_server.edits.selection import PROSE, Rewrite, carried
 from magy_server.edits.text import Plain, plain
 from magy_server.tools.files import change
 from magy_server.tools.files.change import Plan, Planned, Want
@@ -63,6 +62,8 @@ async def _selected(ctx: FactContext) -> Selection:
 
 def _replacing(selection: Selection, text: str) -> Plan:
     """Raises ToolError: what is meant by the text cannot be told."""
+    from magy_server.edits.selection import PROSE, Rewrite, carried  # one agent alone does this
+
     seen = plain(decode(selection.seen, selection.path)[0])
     place = (selection.start, selection.end)
     try:
