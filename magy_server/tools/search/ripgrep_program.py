@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 
 from magy_server.regex import regex
@@ -33,15 +35,23 @@ def candidates(named: str, path: str | None = None) -> Iterator[str]:
 
 @cache
 def _came_along(package: str) -> str | None:
-    """The program of the package, wherever that was installed: it need not be on PATH."""
-    from importlib import metadata  # when there is no other
+    """The program of the package, wherever that was installed: it need not be on PATH. The list of
+    its files is read here: to import `importlib.metadata` takes as long as a search."""
+    about = f"{package.replace('-', '_')}-"
+    for folder in filter(os.path.isabs, sys.path):
+        with suppress(OSError):  # of what is no folder, too
+            for name in os.listdir(folder):
+                if name.startswith(about) and name.endswith(".dist-info"):
+                    return _program(folder, name)
+    return None
 
-    try:
-        files = metadata.files(package) or []
-    except metadata.PackageNotFoundError:
-        return None
-    paths = (os.path.abspath(str(file.locate())) for file in files if file.name == "rg")
-    return next((path for path in paths if os.access(path, os.X_OK)), None)
+
+def _program(folder: str, about: str) -> str | None:
+    """`about`: the folder, in this one, of what was installed. Raises OSError."""
+    with open(os.path.join(folder, about, "RECORD"), encoding="utf-8") as record:
+        files = [line.partition(",")[0] for line in record]
+    paths = (os.path.abspath(os.path.join(folder, file)) for file in files)
+    return next((p for p in paths if os.path.basename(p) == "rg" and os.access(p, os.X_OK)), None)
 
 
 def version(said: str) -> str | None:
