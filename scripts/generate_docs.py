@@ -282,12 +282,13 @@ PAGES: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
         "magy_server/llm/catalogue.py and magy_server/providers.py",
         models,
     ),
-    "docs/reference/rooms.md": ("the modules of magy_server", rooms),
     "docs/reference/tools.md": ("magy_server/tools", tools),
     "magy_server/acp/v1.py": ("scripts/schemas/acp-v1.json", partial(acp_types, 1)),
     "magy_server/acp/v2.py": ("scripts/schemas/acp-v2.json", partial(acp_types, 2)),
     "magy_server/config/shipped_agents.py": ("agents and skills", shipped_agents),
     "magy_server/tools/tool_schemas.py": ("magy_server/tools", tool_schemas),
+    # Last: it shows the first lines of the modules above.
+    "docs/reference/rooms.md": ("the modules of magy_server", rooms),
 }
 
 
