@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 from magy_server.core.events import Briefed, Compacted, Entry, Finished, Prompted, Replied
 from magy_server.core.ports import ModelRequest, ToolSchema
-from magy_server.core.prompting.messages import Building, Built, nothing
+from magy_server.core.prompting.messages import Building, Built, Head, nothing
 from magy_server.core.state.fold import apply
 from magy_server.core.state.state import State
 from magy_server.core.values import Hash, Image
@@ -46,13 +47,16 @@ def build_on(
     briefing = state.conversation.briefing
     if briefing is None:
         raise ValueError(f"{state.stream}: a request needs a briefing first")
-    built, messages = Building(built, texts, pictures).all(state.conversation.items)
+    head = built.head or _head(built.prefix, texts)
+    built, messages = Building(replace(built, head=head), texts, pictures).all(
+        state.conversation.items
+    )
     request = ModelRequest(
         id=str(state.seq),
         session=state.stream,
         model=briefing.model,
-        system=tuple(texts[section.hash] for section in built.prefix.sections),
-        tools=tuple(schema(texts[section.hash]) for section in built.prefix.shown),
+        system=head.system,
+        tools=head.tools,
         messages=messages,
         max_tokens=briefing.max_tokens,
         thinking_tokens=briefing.thinking_tokens,
@@ -62,10 +66,17 @@ def build_on(
     return request, built
 
 
+def _head(prefix: Briefed, texts: Mapping[Hash, str]) -> Head:
+    system = tuple(texts[section.hash] for section in prefix.sections)
+    return Head(system, tuple(schema(texts[section.hash]) for section in prefix.shown))
+
+
 def needed(built: Built, state: State) -> set[Hash]:
     """Returns the texts that `build_on` will look up."""
     items = state.conversation.items[len(built.items) :]
-    briefings = [built.prefix, *(item for item in items if isinstance(item, Briefed))]
+    briefings = [item for item in items if isinstance(item, Briefed)]
+    if built.head is None:
+        briefings.append(built.prefix)
     summaries = {i.summary for i in items if isinstance(i, Compacted) and i.summary}
     return summaries | {section.hash for b in briefings for section in b.sections + b.shown}
 

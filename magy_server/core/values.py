@@ -150,7 +150,7 @@ class Usage(Value):
         return self.input + self.output + self.cache_read + self.cache_write
 
     def __add__(self, other: "Usage") -> "Usage":
-        if self == NO_USAGE:
+        if not (self.total or self.unreported):
             return other
         return Usage(
             input=self.input + other.input,

@@ -24,6 +24,7 @@ from magy_server.dataclass import dataclass
 MOST = 128
 LARGEST = 256 * 1024
 """Characters or bytes; what is larger is not kept."""
+_ENCODE = json.JSONEncoder(sort_keys=True).encode
 
 
 class Asking(ToolContext, Protocol):
@@ -94,7 +95,7 @@ class Results:
 def _key(call: Call, context: Asking, basis: Hashable) -> Hashable:
     """All that the answer depends on, as far as it can be known without running the tool."""
     subjects = tuple((r.subject, _stamp(r.subject)) for r in context.facts.resources)
-    arguments = json.dumps(call.arguments, sort_keys=True)
+    arguments = _ENCODE(call.arguments)
     return (context.root, call.name, arguments, subjects, basis)
 
 

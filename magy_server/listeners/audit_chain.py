@@ -24,6 +24,7 @@ TRIES, PAUSE = 40, 0.001
 """How often, and after how many seconds, the lock is asked for: who holds it writes a few lines.
 One that was stopped meanwhile must not stop all others."""
 _BLOCK = 1 << 16
+_ENCODE = json.JSONEncoder(ensure_ascii=False).encode
 NONE = ""
 """What the first line of all has in the place of a hash."""
 
@@ -126,7 +127,7 @@ class Chain:
         for line in lines:
             number += 1
             whole = {**line, "number": number, "previous": previous}
-            raw = json.dumps(whole, ensure_ascii=False).encode("utf-8", "replace")
+            raw = _ENCODE(whole).encode("utf-8", "replace")
             data, previous = data + raw + b"\n", digest(raw)
         written = os.write(self._file, data)
         if written != len(data):

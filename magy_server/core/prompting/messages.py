@@ -8,7 +8,7 @@ from dataclasses import field
 
 from magy_server.core.agents.mail import Mailed
 from magy_server.core.events import Briefed, Compacted, Finished, Prompted, Replied
-from magy_server.core.ports import Message, Picture, ToolOutput
+from magy_server.core.ports import Message, Picture, ToolOutput, ToolSchema
 from magy_server.core.prompting.framing import framed, named, result
 from magy_server.core.prompting.prefix_cache import SoFar
 from magy_server.core.prompting.seldom_tools import rewrapped
@@ -23,10 +23,19 @@ GONE = "(a picture that cannot be shown any more)"
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """What comes before the messages."""
+
+    system: tuple[str, ...]
+    tools: tuple[ToolSchema, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Built:
     """The messages of a conversation up to the last reply: no later event changes them, except that
     a conversation is taken back or compacted. `items`: what they are made of; `pending`: the calls
-    of that reply; `told`: the sections that the model knows by then."""
+    of that reply; `told`: the sections that the model knows by then. `head`: what the prefix comes
+    to, once a request was built."""
 
     prefix: Briefed
     items: Vector[Item]
@@ -34,6 +43,7 @@ class Built:
     pending: tuple[Call, ...]
     told: Mapping[str, Hash]
     so_far: SoFar
+    head: Head | None = None
 
     def begins(self, conversation: Conversation) -> bool:
         count = len(self.items)
@@ -80,7 +90,8 @@ class Building:
         messages = tuple(self._messages)
         so_far = SoFar(count, begun.so_far.kept)
         pending = tuple(self._pending)
-        built = Built(begun.prefix, items.first(place), messages[:count], pending, told, so_far)
+        items, kept = items.first(place), messages[:count]
+        built = Built(begun.prefix, items, kept, pending, told, so_far, begun.head)
         return built, messages
 
     def _reply(self, item: Replied, spoken: tuple[Part, ...]) -> None:
