@@ -65,3 +65,24 @@ async def begin(one: Home) -> None:
     await one.new()
     await one.prompt("s", "look")
     await one.rested("s")
+
+
+READ = 'call: read_file {"path": "a.txt", "offset": %d, "limit": 1}\n---\n'
+PAGES = f"prompt: read\n{READ % 1}{READ % 2}text: Read.\n\nprompt: again\n{READ % 3}text: Read.\n"
+
+
+async def test_a_text_that_a_session_has_read_stays_there_however_often_it_is_read(
+    tmp_path: Path,
+) -> None:
+    async with home(tmp_path, PAGES) as one:
+        (one.root / "a.txt").write_text("1\n2\n3\n")
+        await one.new()
+        await one.prompt("s", "read")
+        await one.rested("s")
+        (one.root / "a.txt").write_text("one\ntwo\nthree\n")
+        await one.prompt("s", "again", "p2")
+        await one.rested("s", 2)
+        read = [e for e in await one.events("s") if isinstance(e, Finished)]
+        hashes = [seen.hash for event in read for seen in event.seen]
+        texts = [await one.world.store.blob(hash) for hash in hashes]
+        assert texts == [b"1\n2\n3\n", b"1\n2\n3\n", b"one\ntwo\nthree\n"]

@@ -58,6 +58,21 @@ async def test_a_long_file_is_read_by_page(workspace: Workspace) -> None:
     assert "has only 5310 lines" in await refusal(workspace, "a.txt", offset=5311)
 
 
+async def test_pages_of_a_file_that_changes_without_a_trace_are_of_what_it_holds(
+    workspace: Workspace,
+) -> None:
+    file = workspace.file("a.txt", "".join(f"one {n:05}\n" for n in range(1, 5001)))
+    before = file.stat()
+    for word in ("one", "two", "one"):
+        file.write_text("".join(f"{word} {n:05}\n" for n in range(1, 5001)))
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        for line in (1, 4000, 5000):
+            read = await workspace.run(read_file, path="a.txt", offset=line, limit=1)
+            assert read.for_model.startswith(f"{line}\t{word} {line:05}\n[lines {line}-{line} of")
+            (seen,) = read.seen
+            assert read.blobs == {seen.hash: file.read_bytes()}
+
+
 async def test_a_page_is_bounded_in_lines_and_characters(workspace: Workspace) -> None:
     workspace.file("wide.txt", ("w" * 1000 + "\n") * 200 + "x" * 5000 + "\nend\n")
     result = await workspace.run(read_file, path="wide.txt")
