@@ -158,6 +158,8 @@ class HttpProvider(ABC):
         except Cut as error:
             if not answer.closing:
                 raise self._broken(answer, target) from error
+        except ValueError as error:  # of the events
+            raise self._malformed(str(error), target) from error
         finally:
             await response.close()
         if not answer.closing and not answer.complete:
@@ -331,7 +333,7 @@ class HttpProvider(ABC):
             text = self._secrets.clean(data.decode("utf-8", "replace"))
             words = faults.quoted(text[:120])
             what = f"an event of the stream cannot be read{words}"
-            raise faults.failure(target, "malformed", what, advice=self._advice()) from error
+            raise self._malformed(what, target) from error
 
     def _silence(self, answer: Answer | None, target: str) -> ProviderError:
         if answer is not None and answer.started:
@@ -343,16 +345,16 @@ class HttpProvider(ABC):
 
     def _broken(self, answer: Answer, target: str) -> ProviderError:
         if not answer.heard:
-            what = "the answer was empty"
-            return faults.failure(target, "malformed", what, advice=self._advice())
+            return self._malformed("the answer was empty", target)
         what = "the connection was cut in the middle of the reply"
         return faults.failure(target, "connection", what)
 
-    def _advice(self) -> str:
-        return (
+    def _malformed(self, what: str, target: str) -> ProviderError:
+        advice = (
             f"try again; if it persists, check that the base URL is {self.speaks} and that no "
             "proxy in between changes the answer"
         )
+        return faults.failure(target, "malformed", what, advice=advice)
 
 
 class _Unwanted(ProviderError):

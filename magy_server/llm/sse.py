@@ -10,14 +10,18 @@ from collections.abc import Iterator
 
 from magy_server.regex import regex
 
+_LARGEST = 1 << 26
+"""The most bytes of an event."""
 _LINE_END = regex(rb"\r\n|\n|\r")
 
 
 class Events:
     """`feed` gives the data of each event that a chunk completes, in order, and b"" for what has no
-    data (a comment, an event name alone): a sign of life. Chunks may cut anywhere."""
+    data (a comment, an event name alone): a sign of life. Chunks may cut anywhere. Raises
+    ValueError for an event over 64 MB."""
 
     def __init__(self) -> None:
+        self._size = 0
         self._line: list[bytes] = []
         self._data: list[bytes] = []
         self._after_return = False
@@ -25,6 +29,7 @@ class Events:
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         if not chunk:
             return
+        self._size += len(chunk)
         if self._after_return and chunk.startswith(b"\n"):
             chunk = chunk[1:]
             self._after_return = False
@@ -36,9 +41,12 @@ class Events:
             self._line.append(end)
             line = b"".join(self._line)
             self._line.clear()
-            yield from self._read(line)
+            for event in self._read(line):
+                self._size = 0
+                yield event
         if rest:
             self._line.append(rest)
+        _check(self._size)
 
     def finish(self) -> Iterator[bytes]:
         """Returns the last event, if no blank line closed it: some servers leave that line out."""
@@ -67,14 +75,23 @@ class Events:
 
 
 class Whole:
-    """Reads a body that is one document, from a server that does not stream, as one event."""
+    """Reads a body that is one document, from a server that does not stream, as one event. Raises
+    ValueError if that is over 64 MB."""
 
     def __init__(self) -> None:
+        self._size = 0
         self._parts: list[bytes] = []
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
+        self._size += len(chunk)
         self._parts.append(chunk)
+        _check(self._size)
         yield from ()
 
     def finish(self) -> Iterator[bytes]:
         yield b"".join(self._parts)
+
+
+def _check(size: int) -> None:
+    if size > _LARGEST:
+        raise ValueError(f"an event of the stream is over {_LARGEST >> 20} MB")

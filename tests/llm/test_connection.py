@@ -28,6 +28,8 @@ from magy_server.llm.transports.transport import (
     Unusable,
 )
 
+from .conversations import failure
+
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
 CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n"
 DONE = b"0\r\n\r\n"
@@ -77,7 +79,7 @@ class Side:
 class Server:
     url: str = ""
     sides: list[Side] = field(default_factory=list)
-    transport: DirectTransport = field(init=False)
+    transport: DirectTransport | HttpxTransport = field(init=False)
 
 
 @asynccontextmanager
@@ -279,6 +281,43 @@ async def test_a_refusal_without_end_is_not_read_to_its_end() -> None:
             await body(server)
         assert refused.value.status == 401 and len(refused.value.body) < 4_000_000
         await gone.wait()
+
+
+async def test_an_event_without_end_is_not_read_for_ever() -> None:
+    """As long as something comes at once, no limit of time passes."""
+    gone = asyncio.Event()
+
+    async def serve(side: Side) -> None:
+        await side.request()
+        await side.say(CHUNKED + chunk(b"data: "))
+        try:
+            while True:
+                await side.say(chunk(b"x" * 1_000_000))
+        except ConnectionError:
+            gone.set()
+
+    async with serving(serve) as server:
+        provider = AnthropicProvider("k", server.url)
+        failed = await failure(provider)
+        assert failed.fault == "malformed" and "is over 64 MB" in failed.message
+        await gone.wait()
+        await provider.close()
+
+
+@pytest.mark.parametrize("transport", [DirectTransport, HttpxTransport])
+async def test_a_list_without_end_is_not_read_for_ever(
+    transport: type[DirectTransport | HttpxTransport],
+) -> None:
+    async def serve(side: Side) -> None:
+        await side.request()
+        await side.say(CHUNKED)
+        while True:
+            await side.say(chunk(b"x" * 1_000_000))
+
+    async with serving(serve) as server:
+        server.transport = transport(server.transport.endpoint)
+        with pytest.raises(Broken):
+            await server.transport.get("/v1/models", {})
 
 
 @pytest.mark.parametrize("size", [100, 20_000_000])

@@ -78,8 +78,11 @@ class HttpxTransport(Transport):
         with _failures():
             url = self.endpoint.url(place)
             request = client.build_request("GET", url, params=query or None)
-            response = await _sent(client, request)
-            return await response.aread()
+            response = HttpxResponse(await _sent(client, request))
+            try:
+                return await response.whole()
+            finally:
+                await response.close()
 
     async def _end(self, client: httpx2.AsyncClient) -> None:
         await client.aclose()
@@ -101,5 +104,5 @@ def _failures() -> Iterator[None]:
         yield
     except httpx2.TimeoutException as error:
         raise TimedOut from error
-    except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+    except (Cut, httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
         raise Broken from error

@@ -20,6 +20,8 @@ from magy_server.regex import regex
 _TOKEN = regex(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VALUE = regex(r"[^\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]*")
 """What a header's name and value may be (RFC 9110 §5.1, §5.5)."""
+_LONGEST_BODY = 1 << 26
+"""The most bytes of a body that is read at once."""
 _REFUSAL_TIME, _LONGEST_REFUSAL = 5.0, 1 << 20
 """Seconds to wait for the body of a refusal, and the bytes after which nobody reads on."""
 
@@ -136,10 +138,14 @@ class Response(ABC):
         """Ends the connection, unless the body was read to its end."""
 
     async def whole(self) -> bytes:
-        """Returns the rest of the body. Raises Cut."""
+        """Returns the rest of the body. Raises Cut, also when it is over 64 MB."""
         parts = []
+        size = 0
         while part := await self.read():
             parts.append(part)
+            size += len(part)
+            if size > _LONGEST_BODY:
+                raise Cut from ValueError(f"the answer is over {_LONGEST_BODY >> 20} MB")
         return b"".join(parts)
 
 
