@@ -358,6 +358,27 @@ async def test_a_small_part_is_not_unpacked_into_a_large_one() -> None:
     assert sum(sizes) == large and max(sizes) <= 1 << 20
 
 
+async def test_a_server_is_held_up_also_where_little_data_are_much() -> None:
+    packed = gzip.compress(b"\0" * (8 << 20)) * 16
+    sent = 0
+
+    async def serve(side: Side) -> None:
+        nonlocal sent
+        await side.request()
+        await side.say(HEAD + b"content-encoding: gzip\r\n\r\n")
+        for _ in range(400):
+            await side.say(packed)
+            sent += len(packed)
+
+    async with serving(serve) as server:
+        answer = await server.transport.post("/v1", b"{}")
+        for _ in range(200):
+            assert await answer.read(5.0)
+            await asyncio.sleep(0.002)
+        assert 0 < sent < 20_000_000 < 400 * len(packed)
+        await answer.close()
+
+
 async def test_what_unpacks_to_nothing_is_no_sign_of_life() -> None:
     packing = zlib.compressobj(wbits=31)
 

@@ -158,7 +158,7 @@ class Answer(Response):
         until = None if within is None else asyncio.get_running_loop().time() + within
         while True:
             if self._parts or self._left:
-                if data := self._unpacked(self._taken()):
+                if data := self._unpacked(self._left or self._taken()):
                     return data
             elif self._ended and (self._packed is None or self._packed.eof):
                 return b""
@@ -168,13 +168,14 @@ class Answer(Response):
                 await self._news(until)
 
     def _unpacked(self, data: bytes) -> bytes:
-        """Returns what the next data are unpacked, or a part of it. Raises Cut."""
+        """Returns what the next data are unpacked, or a part of it: the rest is left for the next
+        time. Raises Cut."""
         if not self._coded:
             return data
         if self._packed is None or self._packed.eof:  # there may be one archive after the other
             self._packed = zlib.decompressobj(zlib.MAX_WBITS | 32)
         try:
-            part = self._packed.decompress(self._left + data, _LARGEST_PART)
+            part = self._packed.decompress(data, _LARGEST_PART)
         except zlib.error as error:
             raise Cut from error
         self._left = self._packed.unconsumed_tail or self._packed.unused_data.lstrip(b"\0")
