@@ -9,6 +9,8 @@ body that are complete.
 from __future__ import annotations
 
 import asyncio
+import select
+import sys
 import zlib
 from time import time
 from typing import cast
@@ -52,6 +54,18 @@ class Connection(asyncio.Protocol):
     def free(self) -> bool:
         """Whether it can take the next request."""
         return self.open and self._answer is None
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the system has nothing from the server that the loop has not heard of, not even
+        that the server closed the connection: the loop was busy, or the computer slept."""
+        assert self._transport is not None
+        number = self._transport.get_extra_info("socket").fileno()
+        if sys.platform == "win32":
+            return not select.select([number], [], [], 0)[0]
+        poll = select.poll()
+        poll.register(number, select.POLLIN)
+        return not poll.poll(0)
 
     def close(self) -> None:
         if self._transport is not None:

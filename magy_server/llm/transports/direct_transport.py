@@ -87,18 +87,16 @@ class Client:
     async def connection(self, patience: float) -> Connection:
         """Returns one that is free; a new one within `patience` seconds. Raises OSError, and
         TimeoutError without a number."""
-        if any(c.free for c in self.connections):
-            # A server may have closed one, and nobody heard it: the loop was busy, or the computer
-            # slept. The loop asks the system in its first turn, and tells us in the second.
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
         now = time()
         free = sorted((c for c in self.connections if c.free), key=attrgetter("since"))
         for old in free[:-_IDLE] + [c for c in free if not 0 <= now - c.since <= _IDLE_TIME]:
             old.close()
         self.connections[:] = [c for c in self.connections if c.open]
-        if free and free[-1].open:
-            return free[-1]
+        while free:
+            latest = free.pop()
+            if latest.open and latest.quiet:
+                return latest
+            latest.close()
         async with asyncio.timeout(patience):
             new = await self._connected()
         self.connections.append(new)
