@@ -120,9 +120,12 @@ async def test_the_engine_is_loaded_when_the_client_is_ready(tmp_path: Path) -> 
         assert "sqlite3" in loaded and not loaded & {"pygls", "lsprotocol", "email", "zipfile"}
         modules = set(IMPORT_TIME.findall(client.stderr.decode()))
         assert "magy_server.engine.runner" in modules
-        seldom = {"tools.kit", "tools.web.github_tool", "edits.plan", "api.rewrites.rewrite_verbs"}
+        seldom = {"tools.kit", "tools.web.github_tool", "edits.plan", "api.rewrites.rewrite_verbs",
+                  "api.completions.suggesting", "api.doctor", "api.editor_answers",
+                  "api.prompts.context", "tools.git.repository"}  # fmt: skip
         assert not modules & {f"magy_server.{one}" for one in seldom}
-        topics = {"magi", "graphs", "permissions", "methods", "reviews", "commands", "children"}
+        topics = {"magi", "graphs", "permissions", "methods", "reviews", "commands", "children",
+                  "completions", "editor", "models", "servers"}  # fmt: skip
         assert not modules & {f"magy_server.api.wire.{topic}" for topic in topics}
         with pytest.raises(RpcError):
             await client.request("magy/magi/list", {"sessionId": "nobody"})

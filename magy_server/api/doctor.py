@@ -9,7 +9,6 @@ from typing import Any, Literal, Protocol
 
 from magy_server.api.places import workspace_of
 from magy_server.api.wire import editor as wire
-from magy_server.api.wire.verbs import Handler, handler
 
 Status = Literal["ok", "warn", "fail", "info"]
 _STATUS: Mapping[str, Status] = {"ok": "ok", "note": "info", "warning": "warn", "problem": "fail"}
@@ -51,9 +50,3 @@ class DoctorVerbs:
             for one in found
         ]
         return wire.DoctorResult(checks=checks, report=report)
-
-
-def handlers(examine: Callable[[], Examine], roots: Sequence[str]) -> Mapping[str, Handler]:
-    """The method by itself: it serves from before there is a service."""
-    method = "magy/doctor/run"
-    return {method: handler(method, DoctorVerbs(examine, roots).run)}

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from magy_server.api.children.news import ChildNews
-from magy_server.api.completions.suggesting import Completions
 from magy_server.api.connected import Connected
-from magy_server.api.doctor import DoctorVerbs
-from magy_server.api.prompts.context import ContextVerbs
 from magy_server.api.prompts.readable_files import Reach
 from magy_server.api.reviews.news import ReviewNews
 from magy_server.api.reviews.view import View
@@ -21,14 +18,18 @@ from magy_server.api.workspace_verbs import WorkspaceVerbs
 
 if TYPE_CHECKING:  # a connection may last for days without a request about these
     from magy_server.api.children.child_verbs import ChildVerbs
+    from magy_server.api.completions.suggesting import Completions
+    from magy_server.api.doctor import DoctorVerbs
     from magy_server.api.edits.edit_verbs import EditVerbs
     from magy_server.api.graphs.graph_verbs import GraphVerbs
     from magy_server.api.prompts.completion import PromptVerbs
+    from magy_server.api.prompts.context import ContextVerbs
     from magy_server.api.reviews.checkpoint_verbs import CheckpointVerbs
     from magy_server.api.reviews.review_verbs import ReviewVerbs
     from magy_server.api.rewrites.rewrite_verbs import RewriteVerbs
     from magy_server.api.rulings import MagiVerbs
     from magy_server.api.sessions.interaction_verbs import QuestionVerbs
+    from magy_server.api.source_verbs import SourceVerbs
 
 
 class Magy:
@@ -41,9 +42,7 @@ class Magy:
         self.news = ReviewNews(at, self.view)
         self._child_news = ChildNews(at)
         self.sessions = SessionVerbs(at, self._child_news)
-        self._closing = ExitStack()
-        self.contexts = ContextVerbs(at, self.reach)
-        self.completions = Completions(at, self.reach)
+        self._closing = AsyncExitStack()
 
     def begin(self) -> None:
         """Starts what nobody asks for: it finds out what is under review, and tells of rewrites
@@ -55,8 +54,7 @@ class Magy:
         self.news.close()
         self.sessions.leave_all()
         self._child_news.close()
-        self._closing.close()
-        await self.completions.close()
+        await self._closing.aclose()
 
     async def _resume_rewrites(self) -> None:
         if found := await left_open(self.at.service.world, self.at.roots):
@@ -69,6 +67,20 @@ class Magy:
         verbs = RewriteVerbs(self.at)
         self._closing.callback(verbs.close)
         return verbs
+
+    @cached_property
+    def completions(self) -> Completions:
+        from magy_server.api.completions.suggesting import Completions
+
+        verbs = Completions(self.at, self.reach)
+        self._closing.push_async_callback(verbs.close)
+        return verbs
+
+    @cached_property
+    def contexts(self) -> ContextVerbs:
+        from magy_server.api.prompts.context import ContextVerbs
+
+        return ContextVerbs(self.at, self.reach)
 
     @cached_property
     def children(self) -> ChildVerbs:
@@ -87,6 +99,12 @@ class Magy:
         from magy_server.api.reviews.checkpoint_verbs import CheckpointVerbs
 
         return CheckpointVerbs(self.at.service)
+
+    @cached_property
+    def _doctor(self) -> DoctorVerbs:
+        from magy_server.api.doctor import DoctorVerbs
+
+        return DoctorVerbs(self.at.examine, self.at.roots)
 
     @cached_property
     def _edits(self) -> EditVerbs:
@@ -118,8 +136,14 @@ class Magy:
 
         return PromptVerbs(self.at, self.reach)
 
+    @cached_property
+    def _sources(self) -> SourceVerbs:
+        from magy_server.api.source_verbs import SourceVerbs
+
+        return SourceVerbs(self.at)
+
     def verbs(self) -> Verbs:
-        at, sessions, workspaces = self.at, self.sessions, WorkspaceVerbs(self.at)
+        sessions, workspaces = self.sessions, WorkspaceVerbs(self.at)
         return Verbs(
             session_new=sessions.new, session_list=sessions.list, session_resume=sessions.resume,
             session_subscribe=sessions.subscribe, session_unsubscribe=sessions.unsubscribe,
@@ -130,8 +154,9 @@ class Magy:
             session_compact=sessions.compact, session_summarize=sessions.summarize,
             queue_reorder=sessions.reorder_queue, queue_drop=sessions.drop_queued,
             agent_list=workspaces.agents, agent_health=later(lambda: self.children.health),
-            workspace_trust=workspaces.trust, mcp_list=workspaces.servers,
-            model_list=workspaces.models, magi_list=later(lambda: self._magi.list),
+            workspace_trust=workspaces.trust, mcp_list=later(lambda: self._sources.servers),
+            model_list=later(lambda: self._sources.models),
+            magi_list=later(lambda: self._magi.list),
             magi_accept=later(lambda: self._magi.accept), magi_log=later(lambda: self._magi.log),
             child_spawn=later(lambda: self.children.spawn),
             child_send=later(lambda: self.children.send),
@@ -154,9 +179,10 @@ class Magy:
             checkpoint_preview=later(lambda: self._checkpoints.preview),
             checkpoint_restore=later(lambda: self._checkpoints.restore),
             edit_preview=later(lambda: self._edits.preview),
-            edit_apply=later(lambda: self._edits.apply), context_get=self.contexts.get,
+            edit_apply=later(lambda: self._edits.apply),
+            context_get=later(lambda: self.contexts.get),
             prompt_complete=later(lambda: self._prompts.complete),
-            completion_status=self.completions.status,
-            doctor_run=DoctorVerbs(at.examine, at.roots).run,
+            completion_status=later(lambda: self.completions.status),
+            doctor_run=later(lambda: self._doctor.run),
             rewrite_start=later(lambda: self.rewrites.start),
         )  # fmt: skip

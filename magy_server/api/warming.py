@@ -13,7 +13,8 @@ LOG = logging.getLogger(__name__)
 
 
 async def warm(service: Service, root: str | None) -> None:
-    """Imports, in a thread, the tools, and what the first request to the default model will need.
+    """Imports, in a thread, the tools, what the first request to the default model will need, and
+    at last what tells of the place where the person is.
     What is there by then stays for as long as the process, so that nobody looks for garbage in it
     any more."""
     await asyncio.to_thread(_tools)
@@ -23,8 +24,13 @@ async def warm(service: Service, root: str | None) -> None:
         await asyncio.to_thread(provider.warm)
     except MagyError as error:
         LOG.info("%s", error)  # the first turn says it to the person
+    await asyncio.to_thread(_surroundings)
     gc.freeze()
 
 
 def _tools() -> None:
     import magy_server.tools.kit  # noqa: F401
+
+
+def _surroundings() -> None:
+    import magy_server.api.prompts.context  # noqa: F401

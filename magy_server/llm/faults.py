@@ -9,7 +9,6 @@ import re
 import ssl
 import time
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -266,6 +265,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     seconds = _number(value)
     if seconds is not None or not value:
         return seconds
+    from email.utils import parsedate_to_datetime  # few servers send a date
+
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except (ValueError, OverflowError):

@@ -36,7 +36,7 @@ def connect(
     can = server.can
     magy = Magy(at)
     review = PlainReview(magy.view, server, shows_lenses=about.lenses)
-    pointing = Pointing(at.documents, magy.contexts, magy.reach)
+    pointing = Pointing(at.documents, lambda: magy.contexts, magy.reach)
     plain = Plain(server, magy, about, editor, review, pointing, running)
     closing.push_async_callback(magy.close)
     closing.callback(plain.close)
@@ -45,7 +45,7 @@ def connect(
     magy.begin()
     if can.texts:
         at.spawn(_told(server, "client/registerCapability", _offered_texts()))
-    inline = InlineCompletion(server, magy.completions)
+    inline = InlineCompletion(server, magy)
     closing.callback(inline.begin())
     methods = plain.noting(handlers(magy.verbs(), magy.sessions.made))
     return Answering({**methods, **plain.methods(), **inline.methods()}, plain.commands())

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from magy_server.api.doctor import Examine
     from magy_server.api.service import Service
-    from magy_server.api.wire.verbs import Handler
+    from magy_server.api.wire.editor import DoctorParams, DoctorResult
+    from magy_server.api.wire.verbs import Handler, Verb
     from magy_server.config.trust import Trust
     from magy_server.core.ports import Editor
     from magy_server.engine.session import Listener
@@ -90,14 +91,21 @@ class EditorFrontDoor:
 
     async def start(self, server: Server) -> Answering:
         """Raises MagyError; the person is told in a window as well, and may ask the doctor."""
-        from magy_server.api.doctor import handlers
+        from magy_server.api.wire.verbs import handler, later
 
-        server.connection.methods.update(handlers(self._examine, _roots(server)))
+        method = "magy/doctor/run"
+        server.connection.methods[method] = handler(method, later(partial(self._doctor, server)))
         try:
             return await self._start(server)
         except MagyError as error:
             server.show(f"Magy: {error.message}", "Error")
             raise
+
+    def _doctor(self, server: Server) -> Verb[DoctorParams, DoctorResult]:
+        """It serves from before there is a service."""
+        from magy_server.api.doctor import DoctorVerbs
+
+        return DoctorVerbs(self._examine, _roots(server)).run
 
     async def _start(self, server: Server) -> Answering:
         from magy_server.api.connected import Connected

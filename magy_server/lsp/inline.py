@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from magy_server.api.completions.suggesting import SCHEMES, Completions, Request, Selected
+from magy_server.api.completions.requests import SCHEMES, Request, Selected
+from magy_server.api.verbs import Magy
 from magy_server.api.wire.names import INLINE
 from magy_server.api.wire.shapes import Position, Range
 from magy_server.core.errors import EditorError, InvalidConfig, InvalidRequest
@@ -29,9 +30,11 @@ ANSWER = 10.0
 
 
 class InlineCompletion:
-    def __init__(self, server: Server, completions: Completions) -> None:
+    def __init__(self, server: Server, magy: Magy) -> None:
         self._server = server
-        self._completions = completions
+        self._magy = magy
+        self._asked = False
+        """Whether the client ever asked: until then nothing is loaded of what answers."""
         self._registers = server.can.register_inline
         self._lines_alone = server.client.name == LINES_ALONE
         self._registered = False
@@ -47,7 +50,8 @@ class InlineCompletion:
 
     async def _complete(self, params: dict[str, Any]) -> Any:
         request = _asked(params, self._language)
-        found = await self._completions.suggest(request, self._server.workspace.as_asked())
+        self._asked = True
+        found = await self._magy.completions.suggest(request, self._server.workspace.as_asked())
         if found is None:
             return None
         text = plain(found.text) if self._lines_alone else found.text
@@ -60,16 +64,22 @@ class InlineCompletion:
     def _touched(self, uri: str) -> None:
         """A document was opened, changed or closed. Whoever has just turned it on goes on typing,
         so that there is no need to watch the files of the settings."""
-        if uri and self._server.workspace.open_document(uri) is None:
-            self._completions.closed(uri)
+        if self._asked and uri and self._server.workspace.open_document(uri) is None:
+            self._magy.completions.closed(uri)
         now = monotonic()
         if self._registers and now - self._looked >= FRESH:
             self._looked = now
             self._server.connection.spawn(self._look())
 
+    def _wanted(self) -> bool:
+        """Returns whether it is on anywhere: in a workspace folder, or outside of all."""
+        at = self._magy.at
+        roots = (*at.roots, None)
+        return any(at.service.world.settings(root).completion.enabled for root in roots)
+
     async def _look(self) -> None:
         try:
-            wanted = self._completions.wanted
+            wanted = self._wanted()
         except InvalidConfig:
             return  # others tell the person
         if wanted == self._registered:

@@ -4,12 +4,10 @@ anything uses it: what a client says may be sloppy, stale or hostile."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
-from magy_server.api import editor_answers
 from magy_server.api.places import uri_of
 from magy_server.api.positions import units
-from magy_server.api.wire import editor as wire
 from magy_server.api.wire.shapes import Position, Wire
 from magy_server.core.errors import EditorError
 from magy_server.core.knowledge import (
@@ -23,6 +21,9 @@ from magy_server.core.knowledge import (
 )
 from magy_server.lsp.documents import LiveWorkspace
 from magy_server.lsp.transport import Connection
+
+if TYPE_CHECKING:  # many editors are never asked
+    from magy_server.api.wire import editor as wire
 
 SECONDS = 30.0
 """In which an editor tells what it knows. A language server that starts with the file takes most of
@@ -57,6 +58,9 @@ class Knower:
         return cast(A, read(answer))
 
     def _prepared(self, question: Question[Any]) -> tuple[str, Wire, float, Callable[[Any], Any]]:
+        from magy_server.api import editor_answers
+        from magy_server.api.wire import editor as wire
+
         match question:
             case Diagnostics(path=path):
                 asked = wire.DiagnosticsParams(uri=path and self._uri(path))
@@ -78,6 +82,8 @@ class Knower:
         return self._workspace.uri_of_path(path) or uri_of(path)
 
     def _place(self, asked: Definition | References) -> wire.PlaceParams:
+        from magy_server.api.wire import editor as wire
+
         character = units(asked.before, self._workspace.encoding)
         position = Position(line=asked.line - 1, character=character)
         return wire.PlaceParams(uri=self._uri(asked.path), position=position, name=asked.name)

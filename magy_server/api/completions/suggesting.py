@@ -14,6 +14,7 @@ from magy_server.api.completions.asking import AGENT, Asking, Question, text_of
 from magy_server.api.completions.declarations import Declarations
 from magy_server.api.completions.known_suggestions import KnownSuggestions
 from magy_server.api.completions.prompt import Declared
+from magy_server.api.completions.requests import SCHEMES, Request
 from magy_server.api.completions.spending import Day
 from magy_server.api.completions.surroundings import Surroundings, around_column
 from magy_server.api.connected import Connected, Document
@@ -30,28 +31,6 @@ from magy_server.tools.files.paths import below
 
 NONE = ""
 """In the place of a model: none is configured."""
-SCHEMES = ("file", "untitled")
-"""Documents that people write; others an editor only shows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """The entry of the editor's own list that is selected: it would put `text` in the place of
-    `range`, which ends at the cursor."""
-
-    range: Range
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """`invoked`: the person asked for it, and does not only type."""
-
-    uri: str
-    position: Position
-    language: str = ""
-    invoked: bool = False
-    selected: Selected | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +73,6 @@ class Completions:
         self._known = KnownSuggestions()
         self._declarations = Declarations()
         self._running: dict[str, asyncio.Task[str]] = {}
-
-    @property
-    def wanted(self) -> bool:
-        """Returns whether it is on anywhere: in a workspace folder, or outside of all."""
-        roots = (*self._at.roots, None)
-        return any(self._world.settings(root).completion.enabled for root in roots)
 
     def closed(self, uri: str) -> None:
         """Forgets what was suggested in a document."""

@@ -5,7 +5,6 @@ Magy does not trust what an editor says: unknown keys are ignored, long lists ar
 mended, an item that makes no sense is left out of its list and counted, and an answer of a wrong
 shape becomes a sentence for the model."""
 
-import math
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
@@ -21,12 +20,10 @@ from pydantic import (
     model_validator,
 )
 
-from magy_server.api.wire.shapes import Block, Id, Position, Prose, Range, Wire
+from magy_server.api.wire.shapes import Block, Id, Place, Position, Prose, Span, Wire
 
 MOST = 1_000
 """Diagnostics, locations, symbols and open files of one message that are looked at."""
-FARTHEST = 2**31 - 1
-"""The largest line or column that the Language Server Protocol allows."""
 
 
 def those(model: type[BaseModel], most: int = MOST) -> BeforeValidator:
@@ -62,25 +59,6 @@ def _bounded(size: int) -> AfterValidator:
     return AfterValidator(lambda text: text if len(text) <= size else f"{text[:size]}…")
 
 
-def _number(value: Any) -> Any:
-    if type(value) not in (int, float) or not math.isfinite(value):
-        return value
-    return int(max(0, min(value, FARTHEST)))
-
-
-def _place(value: Any) -> Any:
-    """The place, or the nearest one that a text can have."""
-    if type(value) is not dict:
-        return value
-    return {key: _number(value.get(key)) for key in ("line", "character")}
-
-
-def _span(value: Any) -> Any:
-    if type(value) is not dict:
-        return value
-    return {key: _place(value.get(key)) for key in ("start", "end")}
-
-
 def _words(value: Any) -> Any:
     return value if type(value) is str else ""
 
@@ -112,8 +90,6 @@ Uri = Annotated[Prose, Field(min_length=1, max_length=LONGEST_URI)]
 Line = Annotated[Prose, _bounded(500), BeforeValidator(_words)]
 Short = Annotated[Prose, _bounded(200)]
 Words = Annotated[Short, BeforeValidator(_words)]
-Place = Annotated[Position, BeforeValidator(_place)]
-Span = Annotated[Range, BeforeValidator(_span)]
 
 
 class Loose(Wire):

@@ -1,8 +1,9 @@
 """All shapes of the wire are made of these: the base class, ids, and content."""
 
+import math
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from magy_server.api.wire.refusals import NAME, sentences
@@ -72,6 +73,33 @@ class Position(Wire):
 class Range(Wire):
     start: Position
     end: Position
+
+
+FARTHEST = 2**31 - 1
+"""The largest line or column that the Language Server Protocol allows."""
+
+
+def _number(value: Any) -> Any:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        return value
+    return int(max(0, min(value, FARTHEST)))
+
+
+def _place(value: Any) -> Any:
+    """The place, or the nearest one that a text can have."""
+    if type(value) is not dict:
+        return value
+    return {key: _number(value.get(key)) for key in ("line", "character")}
+
+
+def _span(value: Any) -> Any:
+    if type(value) is not dict:
+        return value
+    return {key: _place(value.get(key)) for key in ("start", "end")}
+
+
+Place = Annotated[Position, BeforeValidator(_place)]
+Span = Annotated[Range, BeforeValidator(_span)]
 
 
 # --- content ------------------------------------------------------------------------------------

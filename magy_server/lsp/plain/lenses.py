@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter, ValidationError
 
 from magy_server.api.wire import names
-from magy_server.api.wire.editor import Span
-from magy_server.api.wire.shapes import Range
+from magy_server.api.wire.shapes import Range, Span
 
 if TYPE_CHECKING:  # most of the time nothing is under review
     from magy_server.api.wire.reviews import ReviewFile, ReviewHunk

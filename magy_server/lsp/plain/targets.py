@@ -3,19 +3,22 @@ shows them now, and the word at the cursor."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from magy_server.api import present
 from magy_server.api.connected import Documents
 from magy_server.api.positions import column
-from magy_server.api.prompts.context import ContextVerbs
 from magy_server.api.prompts.readable_files import Reach
-from magy_server.api.wire.editor import ContextParams, Diagnostic
 from magy_server.api.wire.shapes import Position, Range
 from magy_server.core.errors import InvalidRequest
 from magy_server.core.values import Content
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
+
+if TYPE_CHECKING:  # an editor may be open for days before somebody points at something
+    from magy_server.api.prompts.context import ContextVerbs
+    from magy_server.api.wire.editor import Diagnostic
 
 _WORD = regex(r"[^\W\d]\w*")
 _LONGEST_LINE = 2_000
@@ -33,13 +36,19 @@ class Pointed:
 
 
 class Pointing:
-    def __init__(self, workspace: Documents, contexts: ContextVerbs, reach: Reach) -> None:
+    """`contexts` is asked for when it is first needed."""
+
+    def __init__(
+        self, workspace: Documents, contexts: Callable[[], ContextVerbs], reach: Reach
+    ) -> None:
         self._workspace = workspace
         self._contexts = contexts
         self._reach = reach
 
     async def at(self, uri: str, range: Range, diagnostics: Sequence[Diagnostic] = ()) -> Pointed:
         """Raises InvalidRequest: agents must not see that file, or there is none."""
+        from magy_server.api.wire.editor import ContextParams
+
         name = self._reach.called(uri)
         if self._reach.hidden(uri):
             raise InvalidRequest(f"A rule keeps {name} from agents, so Magy does not send it.")
@@ -49,7 +58,7 @@ class Pointing:
             selection=None if empty(range) else range,
             diagnostics=list(diagnostics),
         )
-        items = (await self._contexts.get(asked)).items
+        items = (await self._contexts().get(asked)).items
         if not items:
             raise InvalidRequest(f"{name} is not open here, and is not a readable text file.")
         content, _ = present.content([item.block for item in items if item.default])

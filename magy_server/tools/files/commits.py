@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from magy_server.core.errors import ToolError
 from magy_server.core.ports import Found
@@ -26,8 +27,10 @@ from magy_server.tools.files.paths import below
 from magy_server.tools.files.versions import kind_of
 from magy_server.tools.git.hostile_config import beginning
 from magy_server.tools.git.names import chunks
-from magy_server.tools.git.repository import Repository
 from magy_server.tools.shell.processes import Processes
+
+if TYPE_CHECKING:
+    from magy_server.tools.git.repository import Repository
 
 KEPT = 64
 """Files of commits that are kept."""
@@ -136,6 +139,8 @@ class Commits:
         one.files.clear()
         if not any(place[:-1]):
             return  # no `.git` anywhere above
+        from magy_server.tools.git.repository import Repository
+
         asker = f"commits-{os.getpid()}"  # its processes are not another server's
         env = self._processes.environment(root, asker, f"look-{next(self._count)}")
         try:
