@@ -24,7 +24,6 @@ from magy_server.core.errors import StoreError
 from magy_server.core.events import Entry
 from magy_server.core.ports import Snapshot, Store
 from magy_server.core.state.state import State
-from magy_server.engine import snapshot_format
 
 LOG = logging.getLogger(__name__)
 
@@ -84,6 +83,8 @@ class Snapshots:
 def _opened(found: Snapshot) -> State | None:
     if found.code != _code():
         return None
+    from magy_server.engine import snapshot_format
+
     try:
         return snapshot_format.load(found.body)
     except ValueError as error:
@@ -92,6 +93,8 @@ def _opened(found: Snapshot) -> State | None:
 
 
 def _made(state: State) -> Snapshot | None:
+    from magy_server.engine import snapshot_format
+
     code = _code()
     return Snapshot(state.seq, code, snapshot_format.dump(state)) if code else None
 
@@ -100,6 +103,8 @@ def _made(state: State) -> Snapshot | None:
 def _code() -> str:
     """Returns the digest of all that decides how a log is folded and what its state is made of;
     "" when it cannot be told, because it was changed after this process had begun to load it."""
+    from magy_server.engine import snapshot_format  # few sessions are long enough for one
+
     own = sorted(Path(core.__file__).parent.rglob("*.py"))
     sources = [*own, Path(dataclass.__file__), Path(snapshot_format.__file__)]
     if not own or any(source.stat().st_ctime >= _BEGAN for source in sources):
