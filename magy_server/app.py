@@ -67,6 +67,7 @@ from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.pictures import picture
 from magy_server.tools.files.workspace import WorkspaceFiles
 from magy_server.tools.prompts.instructions import instructions
+from magy_server.tools.prompts.mentions import expand as mentioned
 from magy_server.tools.prompts.skill_tool import skills_section
 from magy_server.tools.shell.piped_programs import PipedPrograms
 from magy_server.tools.shell.process_groups import end_group
@@ -416,8 +417,6 @@ def _expand(editor: Editor) -> Expand:
         actions: Mapping[str, ActionSpec],
         skills: Skills,
     ) -> tuple[tuple[Content, ...], Mapping[Hash, bytes]]:
-        from magy_server.tools.prompts.mentions import expand as mentioned
-
         return await mentioned(
             root, content, skills=skills, actions=actions, editor=editor, rules=rules
         )

@@ -122,8 +122,8 @@ async def test_the_engine_is_loaded_when_the_client_is_ready(tmp_path: Path) -> 
         assert "magy_server.engine.runner" in modules
         seldom = {"tools.kit", "tools.web.github_tool", "edits.plan", "api.rewrites.rewrite_verbs",
                   "api.completions.suggesting", "api.doctor", "api.editor_answers",
-                  "api.prompts.context", "engine.snapshot_format", "tools.git.repository",
-                  "tools.prompts.mentions"}  # fmt: skip
+                  "api.prompts.context", "engine.snapshot_format",
+                  "tools.git.repository"}  # fmt: skip
         assert not modules & {f"magy_server.{one}" for one in seldom}
         topics = {"magi", "graphs", "permissions", "methods", "reviews", "commands", "children",
                   "completions", "editor", "models", "servers"}  # fmt: skip

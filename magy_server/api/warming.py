@@ -29,8 +29,7 @@ async def warm(service: Service, root: str | None) -> None:
 
 
 def _tools() -> None:
-    import magy_server.tools.kit
-    import magy_server.tools.prompts.mentions  # noqa: F401
+    import magy_server.tools.kit  # noqa: F401
 
 
 def _surroundings() -> None:
