@@ -140,7 +140,7 @@ class Served:
 
     def left(self) -> str:
         """What was written in the side bars of all windows, and not sent, as the disk has it."""
-        found = self.home.glob("vscode/User/workspaceStorage/*/magy.magy/left/view.json")
+        found = self.home.glob("vscode/User/globalStorage/magy.magy/left/*/view.json")
         return "\n".join(file.read_text("utf-8") for file in found)
 
     def play(self, script: str) -> None:

@@ -1,6 +1,8 @@
+import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ExtensionContext } from "vscode";
+import { workspace } from "vscode";
 import type { Left } from "./messages";
 
 /**
@@ -10,9 +12,14 @@ import type { Left } from "./messages";
 export class Remembered {
   private readonly file: string;
 
-  /** `place`: of the page. What is left there in this folder outlives the window. */
-  constructor(context: Pick<ExtensionContext, "storageUri" | "globalStorageUri">, place: string) {
-    this.file = join((context.storageUri ?? context.globalStorageUri).fsPath, "left", `${encodeURIComponent(place)}.json`);
+  /**
+   * `place`: of the page. What is left there in this folder outlives the window. VS Code's own storage for a folder
+   * does not: while a window that is loaded anew still lets go of it, the next one is given another.
+   */
+  constructor(context: Pick<ExtensionContext, "globalStorageUri">, place: string) {
+    const opened = workspace.workspaceFile ?? workspace.workspaceFolders?.[0]?.uri;
+    const folder = createHash("sha256").update(opened?.toString() ?? "").digest("hex").slice(0, 16);
+    this.file = join(context.globalStorageUri.fsPath, "left", folder, `${encodeURIComponent(place)}.json`);
   }
 
   get left(): Left | undefined {
