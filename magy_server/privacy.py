@@ -17,6 +17,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from types import ModuleType
 
 from magy_server.core.variables import names_key, passes
@@ -44,6 +45,17 @@ class _NoPlugins(ModuleType):
     @staticmethod
     def get_plugins() -> Sequence[object]:
         return ()
+
+    def __getattr__(self, name: str) -> object:
+        """Returns what else the module has: another pydantic may look for more there."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        del sys.modules[self.__name__]
+        try:
+            found: object = getattr(import_module(self.__name__), name)
+        finally:
+            sys.modules[self.__name__] = self
+        return found
 
 
 def is_closed() -> bool:

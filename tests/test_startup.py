@@ -190,6 +190,21 @@ def test_values_are_shown_to_no_plug_in_of_pydantic(tmp_path: Path) -> None:
     assert "curious" not in run.stderr and "importlib.metadata" not in run.stderr
 
 
+def test_what_else_pydantic_may_look_for_beside_its_plug_ins_is_there() -> None:
+    """A newer one may, and Magy has to start with it."""
+    code = (
+        "from magy_server import privacy; privacy.begin()\n"
+        "from pydantic.plugin._loader import PYDANTIC_ENTRY_POINT_GROUP, get_plugins\n"
+        "assert PYDANTIC_ENTRY_POINT_GROUP == 'pydantic' and get_plugins() == ()\n"
+        "try:\n    from pydantic.plugin._loader import no_such\n"
+        "except (ImportError, AttributeError):\n    print('none such')\n"
+        "from pydantic.plugin._loader import get_plugins\n"
+        "assert get_plugins() == ()\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "none such\n"
+
+
 async def test_pygls_is_not_loaded_for_documents_but_for_notebooks(tmp_path: Path) -> None:
     """What comes after a notebook is held back until then, and nothing before it."""
     (tmp_path / "a").write_text("one\n")
