@@ -303,6 +303,10 @@ def handler(method: str, verb: Verb[Any, Wire | None], made: Made | None = None)
 
 @cache
 def _params(answer: Callable[..., Any]) -> type[Wire]:
-    """What it takes, as it is declared."""
-    hints = get_type_hints(answer)
-    return next(kind for name, kind in hints.items() if name != "return")  # type: ignore[no-any-return]
+    """What it takes, as it is declared. Raises TypeError unless that is one thing."""
+    taken: list[type[Wire]] = [
+        kind for name, kind in get_type_hints(answer).items() if name != "return"
+    ]
+    if len(taken) != 1:
+        raise TypeError(f"a verb takes one thing, and {answer} declares {len(taken)}")
+    return taken[0]
