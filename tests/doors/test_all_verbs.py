@@ -11,8 +11,9 @@ import pytest
 
 from magy_server.api.connected import Connected, NoDocuments, Source
 from magy_server.api.verbs import Magy
-from magy_server.api.wire.verbs import handlers
+from magy_server.api.wire.verbs import handler, handlers
 from magy_server.app import compose
+from magy_server.core.errors import InvalidRequest
 from tests.patience import PATIENCE
 
 SCRIPT = """prompt: hello
@@ -60,6 +61,9 @@ async def test_a_door_that_makes_the_value_and_begins_is_told_of_reviews(
         )  # fmt: skip
         magy.begin()
         ask = handlers(magy.verbs(), magy.sessions.made)
+        for method, answer in ask.items():
+            with pytest.raises(InvalidRequest, match=f"^{method}: .*nonsense is not known here"):
+                await answer({"nonsense": 1})
         await ask["magy/session/new"]({"sessionId": "s", "cwd": str(root)})
         said = [{"type": "text", "text": "hello"}]
         await ask["magy/session/prompt"]({"sessionId": "s", "messageId": "p", "prompt": said})
@@ -68,6 +72,14 @@ async def test_a_door_that_makes_the_value_and_begins_is_told_of_reviews(
             "magy/review/changed", str(root / "new.txt"),
         )  # fmt: skip
         await magy.close()
+
+
+async def test_a_verb_that_declares_nothing_is_named() -> None:
+    async def nothing() -> None:
+        return
+
+    with pytest.raises(TypeError, match=r"nothing at .* declares nothing"):
+        await handler("magy/nothing", nothing)({})  # type: ignore[arg-type]
 
 
 def _no_doctor() -> Any:

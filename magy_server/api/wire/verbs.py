@@ -303,10 +303,8 @@ def handler(method: str, verb: Verb[Any, Wire | None], made: Made | None = None)
 
 @cache
 def _params(answer: Callable[..., Any]) -> type[Wire]:
-    """What it takes, as it is declared. Raises TypeError unless that is one thing."""
-    taken: list[type[Wire]] = [
-        kind for name, kind in get_type_hints(answer).items() if name != "return"
-    ]
-    if len(taken) != 1:
-        raise TypeError(f"a verb takes one thing, and {answer} declares {len(taken)}")
-    return taken[0]
+    """What its first parameter is declared to be. Raises TypeError where it declares none."""
+    for name, kind in get_type_hints(answer).items():
+        if name != "return":
+            return kind  # type: ignore[no-any-return]
+    raise TypeError(f"a verb takes what is asked of it, and {answer} declares nothing")
