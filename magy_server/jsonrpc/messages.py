@@ -36,7 +36,9 @@ def decode(body: bytes) -> Any | Malformed:
 
 
 def encode(message: Any) -> bytes:
-    """The body of one frame. Raises TypeError for what JSON cannot hold."""
+    """The body of one frame; bytes are one already. Raises TypeError for what JSON cannot hold."""
+    if type(message) is bytes:
+        return message
     try:
         return orjson.dumps(message)
     except TypeError:

@@ -15,7 +15,7 @@ import logging
 import os
 import stat
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from magy_server.dataclass import dataclass
@@ -30,8 +30,9 @@ ROOM = 128 * 1024
 """Bytes. While fewer wait to be written, sources are asked for more."""
 BUDGET = 64 * 1024
 """Bytes. About how much one source may hand over before the next has its turn."""
-BATCH = 32 * 1024
-"""Bytes handed to the write end at once, where that many wait."""
+BATCH = 96 * 1024
+"""Bytes handed to the write end at once, where that many wait. More than a source's budget: what it
+says takes one write."""
 PRESSURE = 32 * 1024 * 1024
 """Bytes. While more wait to be written, the reader pauses."""
 
@@ -47,10 +48,6 @@ def headed(body: bytes) -> bytes:
 def lined(body: bytes) -> bytes:
     """Frames a message as a line. `encode` writes no line end into one."""
     return body + b"\n"
-
-
-def _body(message: Mapping[str, Any] | bytes) -> bytes:
-    return message if isinstance(message, bytes) else encode(message)
 
 
 class WriteEnd(Protocol):
@@ -92,7 +89,7 @@ class Outbox(asyncio.BaseProtocol):
         self._pulling: Source | None = None
         self._wanted: asyncio.Future[None] | None = None
         self._drained = asyncio.Event()
-        self._drained.set()
+        """Set when all has been written of a connection that is to be closed."""
 
     def attach(self, end: WriteEnd) -> None:
         self._end = end
@@ -110,15 +107,16 @@ class Outbox(asyncio.BaseProtocol):
         leaves in one write at its end, or at once with `now`. TypeError: JSON cannot hold it."""
         if self.lost:
             return
-        self._queue([self._framed(_body(message))], now)
+        frame = self._framed(encode(message))
+        self._frames.append(frame)
+        self._queued += len(frame)
+        self._leave(now)
 
-    def _queue(self, frames: Sequence[bytes], now: bool = False) -> None:
-        self._frames.extend(frames)
-        self._queued += sum(map(len, frames))
+    def _leave(self, now: bool) -> None:
+        """What was queued is to go."""
         if self._queued > PRESSURE and self.calm.is_set():
             self.calm.clear()
             self._on_pressure(True)
-        self._drained.clear()
         if now:
             self._flush()
         elif not self._flushing:
@@ -160,6 +158,9 @@ class Outbox(asyncio.BaseProtocol):
         took longer."""
         self._closing = True
         self._nudge()
+        if self.lost or not self.waiting:
+            return True
+        self._drained.clear()
         try:
             async with asyncio.timeout(timeout):
                 await self._drained.wait()
@@ -190,7 +191,11 @@ class Outbox(asyncio.BaseProtocol):
         """False when the source has nothing more to say."""
         messages = await source.pull(BUDGET)
         if messages and self._pulling is source and not self.lost:
-            self._queue([self._framed(_body(message)) for message in messages])
+            framed = self._framed
+            frames = [framed(encode(message)) for message in messages]
+            self._frames.extend(frames)
+            self._queued += sum(map(len, frames))
+            self._leave(now=True)
         return bool(messages)
 
     def _end_of_turn(self) -> None:
@@ -207,7 +212,7 @@ class Outbox(asyncio.BaseProtocol):
             data = self._batch()
             self._queued -= len(data)
             end.write(data)
-        if not self._frames and not end.get_write_buffer_size():
+        if self._closing and not self.waiting:
             self._drained.set()
         if self._queued < PRESSURE // 2 and not self.calm.is_set():
             self.calm.set()
@@ -217,11 +222,11 @@ class Outbox(asyncio.BaseProtocol):
 
     def _batch(self) -> bytes:
         """Takes the frames that are handed over together."""
-        batch = []
         if self._queued < BATCH:
-            batch = [*self._frames]
+            whole = b"".join(self._frames)
             self._frames.clear()
-        size = 0
+            return whole
+        batch, size = [], 0
         while self._frames and size < BATCH:
             batch.append(self._frames.popleft())
             size += len(batch[-1])

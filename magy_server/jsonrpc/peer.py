@@ -209,17 +209,17 @@ class Peer:
             return
         method = message.get("method")
         id = message.get("id")
-        if "id" in message and (type(id) is not int and type(id) is not str):
+        if type(method) is str and (type(id) is int or type(id) is str):
+            self._request(id, method, message)
+        elif "id" in message and (type(id) is not int and type(id) is not str):
             if method is not None or id is not None:
                 self._error(None, INVALID_REQUEST, "A request's id must be an integer or a string.")
         elif method is None and ("result" in message or "error" in message):
             self._response(id, message)
         elif type(method) is not str:
             self._error(id, INVALID_REQUEST, "A message needs a method that is a string.")
-        elif id is None:
-            self._notification(method, message)
         else:
-            self._request(id, method, message)
+            self._notification(method, message)
 
     def _refuse(self, message: Any) -> None:
         if isinstance(message, Malformed):

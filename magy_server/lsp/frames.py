@@ -22,6 +22,7 @@ MAX_BODY = 256 * 1024 * 1024
 """Bytes. A frame that announces more is skipped and answered with an error."""
 
 _LENGTH = regex(rb"content-length[ \t]*:[ \t]*(\d+)[ \t]*\r?$", re.IGNORECASE)
+_USUAL = regex(rb"Content-Length: (\d{1,15})\r\n\r\n")
 _FRAME = regex(rb"Content-Length:[ \t]*\d{1,12}[ \t]*\r?\n(?:[!-~ \t]{1,200}\r?\n)*\r?\n")
 _MARK = b"Content-Length:"
 _BEGUN = regex(
@@ -74,22 +75,20 @@ class FrameDecoder:
     @property
     def idle(self) -> bool:
         """False in the middle of a frame: input that ends here was cut off."""
-        between = self._length is None and self._announced is None and not self._skip
-        return between and not self._buffer
+        between = self._length is None and self._announced is None
+        return between and not self._buffer and not self._skip
 
     def _usual(self, data: bytes) -> Generator[Any, None, bytes]:
         """Reads whole frames as nearly every client writes them, up to the first other thing; the
         answer is what is left."""
         at = 0
-        while data.startswith(b"Content-Length: ", at):
-            end = data.find(b"\r\n\r\n", at, at + 40)
-            digits = data[at + 16 : end]
-            if end < 0 or not digits.isdigit():
+        while header := _USUAL.match(data, at):
+            length = int(header[1])
+            begin = header.end()
+            stop = begin + length
+            if stop > len(data) or length > self._max_body:
                 break
-            stop = end + 4 + int(digits)
-            if stop > len(data) or stop - end > self._max_body:
-                break
-            message = decode(data[end + 4 : stop])
+            message = decode(data[begin:stop])
             if type(message) is Malformed:
                 break
             yield message

@@ -67,6 +67,44 @@ async def test_small_frames_leave_in_one_write() -> None:
     assert end.writes[0].startswith(b'Content-Length: 7\r\n\r\n{"n":0}Content-Length: 7\r\n\r\n')
 
 
+async def test_what_a_source_says_at_once_leaves_in_one_write() -> None:
+    outbox, end = Outbox(), End(room=10**6)
+    outbox.attach(end)
+
+    class Talk:
+        said = 0
+
+        async def pull(self, budget: int) -> Sequence[Mapping[str, Any] | bytes]:
+            self.said += 1
+            return [b"x" * 4000] * (budget // 4000) if self.said == 1 else []
+
+    outbox.wake(Talk())
+    job = asyncio.create_task(outbox.run())
+    async with asyncio.timeout(PATIENCE):
+        while not end.writes:
+            await asyncio.sleep(0)
+    assert len(end.writes) == 1 and end.writes[0].count(b"Content-Length") == BUDGET // 4000
+    outbox.close()
+    await asyncio.wait_for(job, PATIENCE)
+
+
+async def test_draining_ends_once_all_is_written_or_the_client_is_gone() -> None:
+    outbox, end = Outbox(), End(room=0)
+    outbox.attach(end)
+    assert await outbox.drain(PATIENCE)
+    outbox.send({}, now=True)
+    assert not await outbox.drain(0.01)
+    draining = asyncio.ensure_future(outbox.drain(PATIENCE))
+    end.held = 0
+    outbox.resume_writing()
+    assert await asyncio.wait_for(draining, PATIENCE)
+    outbox.send({}, now=True)
+    draining = asyncio.ensure_future(outbox.drain(PATIENCE))
+    await asyncio.sleep(0)
+    outbox.connection_lost(None)
+    assert await asyncio.wait_for(draining, PATIENCE) and outbox.lost
+
+
 async def test_sources_are_asked_only_while_there_is_room() -> None:
     outbox, end, source = Outbox(), End(room=0), Endless()
     outbox.attach(end)
