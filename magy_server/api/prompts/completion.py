@@ -125,8 +125,8 @@ class PromptVerbs:
         def look(check: Callable[[], None]) -> list[str]:
             found = best(names, query, MOST * 2, check)
             if not query:
-                known = set(names.paths)
-                found = list(dict.fromkeys([*(n for n in reversed(open_) if n in known), *found]))
+                known = [name for name in reversed(open_) if name in names]
+                found = list(dict.fromkeys([*known, *found]))
             return [name for name in found if exists(root, name)]
 
         try:

@@ -16,7 +16,7 @@ from typing import Any
 from magy_server.core.errors import ToolError
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
-from magy_server.tools.search.ripgrep_queries import Answer, Finder
+from magy_server.tools.search.ripgrep_queries import Finder
 
 logger = logging.getLogger(__name__)
 FRESH = 5.0
@@ -29,48 +29,74 @@ _SCRATCH = regex(r"(?:.*/)?(?:#[^/]*#|[^/]*~)", re.DOTALL)
 """What Emacs saves by itself, and backups: nobody means them."""
 _BETWEEN = "_-. "
 """Between the words of a name."""
+_PLAIN = bytes(range(0x20, 0x7F)).replace(b'"', b"") + b"\0"
+"""A path of these can be said, and is as long when it is folded."""
+_PAD = "\x01"
+_TOP = regex(r"\0([^/\0]+)(?:(/)[^\0]*(?:\0\1/[^\0]*)*)?(?=\0)")
+"""A file at the top, or a directory and all in it that is named one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Paths relative to the root, directories among them, which end in `/`; and the same as they
-    are compared. `whole`: that is all there is."""
+    """Paths of files relative to the root, in one text with a NUL on either side of each; and the
+    same as they are compared, each at the same place. So that it is, one that is shorter than its
+    other form ends in `_PAD`. `whole`: that is all there is."""
 
-    paths: tuple[str, ...]
-    folded: tuple[str, ...]
+    text: str
+    folded: str
     whole: bool = True
+
+    def __contains__(self, path: str) -> bool:
+        """Returns whether there is a file of that name."""
+        return f"\0{_padded(path, path.casefold())}\0" in self.text
+
+    def folder(self, start: int, slash: int) -> str:
+        """Returns the part of the path that begins at `start` up to a slash of its other form."""
+        whole = self.text[start : self.text.index("\0", start)]
+        return "/".join(whole.split("/")[: self.folded.count("/", start, slash) + 1]) + "/"
+
+
+def names_of(paths: Iterable[str]) -> Names:
+    """Returns those of files whose names are known."""
+    text = folded = "\0"
+    for path in paths:
+        text += _padded(path, path.casefold()) + "\0"
+        folded += path.casefold() + "\0"
+    return Names(text, folded)
+
+
+def _padded(path: str, folded: str) -> str:
+    return path.ljust(len(folded), _PAD)
 
 
 @dataclass(slots=True)
-class _Gathered(Answer):
-    """Makes the names while the search goes on, which takes about as long."""
+class _Gathered:
+    """Takes what ripgrep prints, while it goes on. For each single name nothing is done, unless
+    one of those that come together is odd."""
 
-    root: str = ""
-    paths: list[str] = field(default_factory=list)
-    folders: dict[str, None] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
+    folded: list[str] = field(default_factory=list)
 
-    def found(self, paths: Iterable[str]) -> None:
-        start = len(self.root.rstrip("/")) + 1
-        last = ""
-        for path in paths:
-            name = path[start:]
-            if not name.isprintable() or '"' in name:
-                continue  # no mention could say it
-            if name[-1] in "#~" and _SCRATCH.fullmatch(name):
-                continue
-            self.paths.append(name)
-            folder = name[: name.rfind("/") + 1]
-            if folder != last:
-                last = folder
-                while folder and folder not in self.folders:
-                    self.folders[folder] = None
-                    folder = folder[: folder.rfind("/", 0, -1) + 1]
+    def take(self, paths: bytes) -> None:
+        text, data = os.fsdecode(paths), b"\0%b\0" % paths
+        if data.translate(None, _PLAIN) or b"~\0" in data or b"#\0" in data:
+            odd = names_of(filter(_meant, text.split("\0")))
+            self.texts.append(odd.text)
+            self.folded.append(odd.folded)
+        else:
+            self.texts.append(f"\0{text}\0")
+            self.folded.append(f"\0{text.lower()}\0")
 
     def names(self, *, whole: bool) -> Names:
-        """Returns those so far; also on another thread."""
-        paths = (*self.paths, *self.folders.copy())
-        folded = "\n".join(paths).casefold().split("\n") if paths else ()
-        return Names(paths, tuple(folded), whole)
+        """Returns those so far."""
+        return Names("".join(self.texts), "".join(self.folded), whole)
+
+
+def _meant(path: str) -> bool:
+    """Whether a mention could say the name, and somebody may mean it."""
+    if not path.isprintable() or '"' in path:
+        return False
+    return not (path[-1] in "#~" and _SCRATCH.fullmatch(path))
 
 
 class FileIndex:
@@ -96,31 +122,31 @@ class FileIndex:
             await asyncio.wait({found.reading}, timeout=patience)
         if found.names is not None:
             return found.names
-        return await asyncio.to_thread(found.gathered.names, whole=False)
+        return found.gathered.names(whole=False)
 
     async def _read(self, found: _List) -> None:
-        found.gathered = gathered = _Gathered(root=found.root)
+        found.gathered = gathered = _Gathered()
         try:
             whole = False
             try:
                 async with asyncio.timeout(SECONDS):
-                    await self._finder.files(found.root, gathered)
+                    await self._finder.names(found.root, gathered.take)
                 whole = True
             except TimeoutError:
                 pass
             except ToolError as error:
                 logger.warning("the names of the files in %s: %s", found.root, error.message)
-            found.names = await asyncio.to_thread(gathered.names, whole=whole)
+            found.names = gathered.names(whole=whole)
         finally:
             found.at, found.reading = time.monotonic(), None
-            found.gathered = _Gathered(root=found.root)
+            found.gathered = _Gathered()
 
 
 class _List:
     def __init__(self, root: str) -> None:
         self.root = root
         self.names: Names | None = None
-        self.gathered = _Gathered(root=root)
+        self.gathered = _Gathered()
         self.reading: asyncio.Task[None] | None = None
         self.at = -FRESH * 2
 
@@ -131,33 +157,56 @@ class _List:
 
 def best(names: Names, query: str, most: int, check: Callable[[], None]) -> list[str]:
     """The paths that `query` may mean, the likeliest first: by the beginning of a file's name, then
-    by any part of the path, then by letters in this order; those alike by name. Of an empty query
-    what is at the top, of one that ends in `/` what is in that directory."""
+    by any part of the path, then by letters in this order; those alike by name. Directories are
+    among them, and end in `/`. Of an empty query what is at the top, of one that ends in `/` what
+    is in that directory."""
     wanted = query.removeprefix("./").casefold()
-    scored = heapq.nsmallest(most, _scored(names, wanted, check))
+    if "\0" in wanted:
+        return []
+    scored = heapq.nsmallest(most, _scored(names, wanted, check) if wanted else _top(names))
     found = [path for *_, path in scored]
     if len(found) < most and len(wanted.replace("/", "")) >= 2:
         seen = set(found)
         loose = heapq.nsmallest(most, _loose(names, wanted, check))
         found += [path for *_, path in loose if path not in seen]
-    return found[:most]
+    return [path.rstrip(_PAD) for path in found[:most]]
+
+
+def _top(names: Names) -> Iterator[tuple[int, int, int, str]]:
+    for path in {found[1] + (found[2] or "") for found in _TOP.finditer(names.text)}:
+        folded = path.rstrip(_PAD).casefold()
+        yield not path.endswith("/"), 0, len(folded), path
 
 
 def _scored(
     names: Names, wanted: str, check: Callable[[], None]
 ) -> Iterator[tuple[int, int, int, str]]:
-    folder = wanted.rpartition("/")[0]
-    for number, path in enumerate(names.folded):
+    folder, size = wanted.rpartition("/")[0], len(wanted)
+    text, folded, seen, number, end = names.text, names.folded, set[str](), 0, 0
+    while (at := folded.find(wanted, end)) >= 0:
         if number % 1000 == 0:
             check()
-        if wanted not in path or (wanted.endswith("/") and path == wanted):
-            continue  # the directory that was typed is there already
-        depth = path.count("/", 0, -1)
-        if not wanted:
-            if depth == 0:
-                yield (not path.endswith("/"), depth, len(path), names.paths[number])
-            continue
-        yield (_rank(path, wanted, folder), depth, len(path), names.paths[number])
+        number += 1
+        start, end = folded.rfind("\0", 0, at) + 1, folded.find("\0", at)
+        path = folded[start:end]
+        yield _rank(path, wanted, folder), path.count("/"), end - start, text[start:end]
+        slash = folded.rfind("/", at + size - 1, end)
+        if slash >= 0 and text[start : slash + 1] not in seen:
+            for path, name in _folders(names, start, at + size, slash, seen):
+                if path != wanted:  # that one was typed already
+                    yield _rank(path, wanted, folder), path.count("/") - 1, len(path), name
+
+
+def _folders(
+    names: Names, start: int, last: int, slash: int, seen: set[str]
+) -> Iterator[tuple[str, str]]:
+    """The directories of a path (from `start`, the last one up to `slash`) in which all that
+    matches is (up to `last`), but for those that were seen: each as it is compared, and as it
+    is."""
+    while slash >= 0 and (name := names.folder(start, slash)) not in seen:
+        seen.add(name)
+        yield names.folded[start : slash + 1], name
+        slash = names.folded.rfind("/", last - 1, slash)
 
 
 def _rank(path: str, wanted: str, folder: str) -> int:
@@ -178,12 +227,19 @@ def _rank(path: str, wanted: str, folder: str) -> int:
 def _loose(names: Names, wanted: str, check: Callable[[], None]) -> Iterator[tuple[int, int, str]]:
     """By the length of the part that has all letters in this order."""
     letters = [re.escape(letter) for letter in wanted[:40]]
-    near = re.compile(letters[0] + "".join(f"[^{letter}]*{letter}" for letter in letters[1:]))
-    for number, path in enumerate(names.folded):
+    near = re.compile(letters[0] + "".join(f"[^{letter}\0]*{letter}" for letter in letters[1:]))
+    folded, seen, number, end = names.folded, set[str](), 0, 0
+    while found := near.search(folded, end):
         if number % 1000 == 0:
             check()
-        if path != wanted and (found := near.search(path)):
-            yield (found.end() - found.start(), len(path), names.paths[number])
+        number += 1
+        first, last = found.span()
+        start, end = folded.rfind("\0", 0, first) + 1, folded.find("\0", last)
+        yield last - first, end - start, names.text[start:end]
+        slash = folded.rfind("/", last - 1, end)
+        for path, name in _folders(names, start, last, slash, seen):
+            if path != wanted:
+                yield last - first, len(path), name
 
 
 def exists(root: str, name: str) -> bool:

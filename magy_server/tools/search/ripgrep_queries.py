@@ -11,7 +11,7 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 
 from magy_server.core.errors import ToolError
@@ -108,10 +108,6 @@ class Answer:
     unreadable: bool = False
     """The search could not read something in the tree."""
 
-    def found(self, paths: Iterable[str]) -> None:
-        """Takes the files that have come; it is called on the loop, a thousand or so at a time."""
-        self.files += paths
-
 
 class Finder:
     """`program` is the name or path of the ripgrep that goes before others."""
@@ -129,10 +125,24 @@ class Finder:
         only = wanted.options(folder) if wanted else []
 
         def add(paths: list[str]) -> None:
-            answer.found(paths if seen is None else filter(seen.__contains__, paths))
+            answer.files += paths if seen is None else filter(seen.__contains__, paths)
 
         what = [*only, *_STORES, "--files", "--", start or folder]
         await self._ask(what, _paths(add), answer, around=folder)
+
+    async def names(self, folder: str, take: Callable[[bytes], None]) -> None:
+        """Gives the paths of the files below `folder`, relative to it, to `take` as they come: on
+        the loop, a thousand or so at a time, with a NUL between any two."""
+        rest = b""
+
+        def taking(data: bytes) -> bool:
+            nonlocal rest
+            whole, nul, rest = (rest + data).rpartition(b"\0")
+            if nul:
+                take(whole)
+            return False
+
+        await self._ask([*_STORES, "--files"], taking, Answer(), around=folder, cwd=folder)
 
     async def counts(
         self, path: str, expression: Expression, wanted: FilePattern | None, answer: Answer
@@ -187,12 +197,13 @@ class Finder:
         answer: Answer,
         given: bytes = b"",
         around: str | None = None,
+        cwd: str = "/",
     ) -> None:
         if around and (path := await asyncio.to_thread(endless, around)) is not None:
             raise ToolError(why(path))
         argv = [await self._ripgrep(), *_COMMON, *options]
         try:
-            code, errors = await ask(argv, take, given=given)
+            code, errors = await ask(argv, take, given=given, cwd=cwd)
         except OSError as error:
             raise ToolError(f"The search could not be started: {error}. Tell the user.") from None
         except ValueError:

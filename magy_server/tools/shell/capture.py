@@ -25,8 +25,9 @@ async def ask(
     take: Callable[[bytes], bool],
     given: bytes = b"",
     passed: Container[str] = _NEEDED,
+    cwd: str = "/",
 ) -> tuple[int | None, bytes]:
-    """Runs a program in `/`, with only the `passed` variables of the environment, and gives its
+    """Runs a program in `cwd`, with only the `passed` variables of the environment, and gives its
     output to `take` as it comes, until `take` says that it is enough. The answer is the exit code
     (negative: ended by a signal; None: it was enough) and the beginning of its standard error.
     However this ends, the program and its group are over. Raises OSError when it cannot be
@@ -35,7 +36,7 @@ async def ask(
     with groups.given(given) as file:
         process = await asyncio.create_subprocess_exec(
             *argv, stdin=file or asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE, cwd="/", env=env, start_new_session=True,
+            stderr=asyncio.subprocess.PIPE, cwd=cwd, env=env, start_new_session=True,
         )  # fmt: skip
     errors = asyncio.create_task(_errors(process))
     enough = False
