@@ -48,11 +48,21 @@
   "Hide the markup from BEG to END."
   (put-text-property beg end 'invisible 'magy-markup))
 
+(defun magy-markdown--face-p (pos faces)
+  "Return non-nil if the character at POS has one of FACES, maybe among others."
+  (cl-intersection (ensure-list (get-text-property pos 'face)) faces))
+
+(defun magy-markdown--code-p (beg end)
+  "Return non-nil if something from BEG to END is code."
+  (cl-loop for pos = beg then (next-single-property-change pos 'face nil end)
+           while (< pos end)
+           thereis (magy-markdown--face-p pos '(magy-code))))
+
 (defun magy-markdown--links-in (beg end)
   "Fontify the links from BEG to END, both in one line."
   (goto-char beg)
   (while (re-search-forward magy-markdown--link end t)
-    (unless (text-property-not-all (match-beginning 0) (match-end 0) 'face nil)
+    (unless (magy-markdown--code-p (match-beginning 0) (match-end 0))
       (let* ((target (match-string-no-properties 4))
              (text (list (match-beginning 2) (match-end 2)))
              (before (list (match-beginning 1) (match-end 1)))
@@ -86,7 +96,7 @@
             (before (list (match-beginning 1) (match-end 1)))
             (after (list (match-beginning 3) (match-end 3))))
         ;; What is code or a target already is not markup.
-        (unless (or (memq (get-text-property (car before) 'face) '(magy-code link))
+        (unless (or (magy-markdown--face-p (car before) '(magy-code link))
                     (get-text-property (car before) 'invisible)
                     (get-text-property (car after) 'invisible)
                     (get-text-property (car after) 'magy-link))

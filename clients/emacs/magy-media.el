@@ -37,10 +37,11 @@
         'help-echo target 'keymap magy-link-map))
 
 (defun magy-link-addresses (beg end)
-  "Make links of the web addresses between BEG and END that have no looks yet."
+  "Make links of the web addresses between BEG and END that are in prose."
   (goto-char beg)
   (while (re-search-forward "https?://[^][ \t\n<>\"'`|*]*[^][ \t\n<>\"'`|*.,;:!?)]" end t)
-    (unless (or (get-text-property (match-beginning 0) 'face)
+    (unless (or (not (cl-subsetp (ensure-list (get-text-property (match-beginning 0) 'face))
+                                 '(shadow magy-heading bold italic)))
                 (get-text-property (match-beginning 0) 'invisible))
       (add-text-properties (match-beginning 0) (match-end 0)
                            (magy-link-properties (match-string-no-properties 0))))))

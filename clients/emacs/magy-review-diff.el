@@ -14,6 +14,7 @@
 
 (require 'magy-review)
 (require 'magy-review-diff-text)
+(require 'magy-shown-diff)
 
 (defconst magy-review-diff--most 50
   "How many files one diff shows.")
@@ -52,29 +53,12 @@
     map)
   "Keymap of `magy-review-diff-mode'.")
 
-(defun magy-review-diff--quietly (fontify &rest arguments)
-  "Call FONTIFY with ARGUMENTS; the modes of the languages say nothing meanwhile."
-  (let ((inhibit-message t) (message-log-max nil))
-    (apply fontify arguments)))
-
-(define-derived-mode magy-review-diff-mode diff-mode "Magy Diff"
+(define-derived-mode magy-review-diff-mode magy-shown-diff-mode "Magy Diff"
   "The changes that wait for a decision.
 \\{magy-review-diff-mode-map}"
-  ;; The words that differ are said by the server; nothing is compared here.
-  (setq-local diff-refine nil
-              diff-font-lock-syntax 'hunk-only)
-  (remove-hook 'after-change-functions #'diff-after-change-function t)
-  (remove-hook 'post-command-hook #'diff-post-command-hook t)
-  (add-function :around (local 'font-lock-fontify-region-function) #'magy-review-diff--quietly)
-  (setq buffer-undo-list t
-        buffer-read-only t
-        ;; In a read-only buffer, `diff-mode' puts keys of its own before those of this mode.
-        minor-mode-overriding-map-alist
-        (assq-delete-all 'buffer-read-only (copy-sequence minor-mode-overriding-map-alist))
-        magy-review-target-function #'magy-review-diff--targets
+  (setq magy-review-target-function #'magy-review-diff--targets
         header-line-format
-        (concat " a accept  r reject  e edit  c comment  u undo  RET visit  n/p go"
-                "  A/R all of the file")))
+        " a accept  r reject  e edit  c comment  u undo  n/p go  RET visit  A/R file"))
 
 ;;;; Writing
 

@@ -40,6 +40,7 @@ That entry is read again, since it may have been cut in two."
          (magy-session--attached project result again)))
      (lambda (problem)
        (setf (magy-project-attached project) nil)
+       (magy-session--give-back project (plist-get problem :message))
        (magy--message "Magy cannot show %s: %s" session (plist-get problem :message))))))
 
 (cl-defgeneric magy-session-attach-method (_project)
@@ -221,7 +222,17 @@ CONFIG is a plist of more parameters, such as :agent and :model."
                        (lambda () (funcall then) (mapc #'funcall (reverse waiting))))))
                   (lambda (problem)
                     (magy-session--forget project nil)
-                    (magy--message "Magy: %s" (plist-get problem :message))))))
+                    (magy-session--not-begun project (plist-get problem :message))))))
+
+(defun magy-session--not-begun (project why)
+  "Say WHY there is no session for PROJECT, also where it stays to be read.
+What was to be said in it is given back."
+  (magy-session--edit project
+    (magy-transcript-merge
+     (magy-transcript-ensure 'notice (magy--new-id "refusal"))
+     :severity "error" :title "No session began" :description why))
+  (magy-session--give-back project why)
+  (magy--message "Magy: %s" why))
 
 (defvar magy-session-refused-functions nil
   "Functions called when a prompt was refused.

@@ -12,9 +12,9 @@
 
 ;;; Code:
 
-(require 'diff-mode)
 (require 'magy-buffers)
 (require 'magy-session)
+(require 'magy-shown-diff)
 (require 'tabulated-list)
 
 (defvar magy-restored-functions nil
@@ -41,19 +41,10 @@ Its members are :project, :session, :turn or :undoes, :prompt, :files,
     map)
   "Keymap of `magy-undo-mode'.")
 
-(define-derived-mode magy-undo-mode diff-mode "Magy Undo"
+(define-derived-mode magy-undo-mode magy-shown-diff-mode "Magy Undo"
   "What undoing a turn would change.
 \\{magy-undo-mode-map}"
-  (setq-local diff-refine nil
-              diff-font-lock-syntax 'hunk-only)
-  (remove-hook 'after-change-functions #'diff-after-change-function t)
-  (remove-hook 'post-command-hook #'diff-post-command-hook t)
-  (setq buffer-undo-list t
-        buffer-read-only t
-        ;; In a read-only buffer, `diff-mode' puts keys of its own before those of this mode.
-        minor-mode-overriding-map-alist
-        (assq-delete-all 'buffer-read-only (copy-sequence minor-mode-overriding-map-alist))
-        header-line-format
+  (setq header-line-format
         " y do it  f with files or not  c with the conversation or not  q leave"))
 
 ;;;; Asking

@@ -107,12 +107,13 @@ async def carried(
     made = _Changes(store, root, blobs)
     gone = {change.path: change for change in event.changes if change.after is None}
     for change in event.changes:
+        own = {one.after: one for one in turns if one.path == change.path}
         if _moves(change) and change.moved_from in gone:
             source = await store.standing(streams.stream_of(change.moved_from, False))
-            if source.pending:
-                await made.move(change, gone[change.moved_from], None)
+            origin = await made.done_again(change, session, event, own)
+            if origin or source.pending:
+                await made.move(change, gone[change.moved_from], origin)
         elif change.before and change.after and not change.moved_from:
-            own = {one.after: one for one in turns if one.path == change.path}
             await made.go_back(change, session, event, own)
     return await asyncio.to_thread(made.batches)
 
@@ -267,6 +268,20 @@ class _Changes:
             self._held[key] = await asyncio.to_thread(changed, held, after, steps[-1][2])
         else:
             self._held[key] = await asyncio.to_thread(_gone_back, held, at.event, after, steps)
+
+    async def done_again(
+        self,
+        change: FileChange,
+        session: str,
+        event: Restored,
+        own: Mapping[Hash | None, FileChange],
+    ) -> Origin | None:
+        """Which turn a redo brings a move back of; `own` as in `go_back`."""
+        if not event.undoes:
+            return None
+        at = await self._store.standing(streams.stream_of(change.path, False))
+        steps = await self._steps(at, session, event.turn, own)
+        return steps[-1][2] if steps else None
 
     async def _steps(
         self, at: Standing, session: str, turn: str, made: Mapping[Hash | None, FileChange]

@@ -111,7 +111,7 @@ def _whole(held: FileReview, spots: Placed | None) -> list[HunkInfo]:
     found: list[tuple[HunkKind, str, str]] = []
     base, text = held.base, held.text
     if held.moved_from:
-        found.append(("rename", held.moved_from, held.path))
+        found.append(("rename", held.old_name, held.name))
     if not base.exists and text.exists and not (held.review and held.review.parts):
         found.append(("create", "", words(text)))
     elif base.exists and not text.exists and not (held.review and held.review.parts):

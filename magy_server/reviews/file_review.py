@@ -72,7 +72,15 @@ class FileReview:
     @property
     def name(self) -> str:
         """The path below the root, for people and models."""
-        return self.path.removeprefix(self.root.rstrip("/") + "/")
+        return self.below(self.path)
+
+    @property
+    def old_name(self) -> str:
+        """The path below the root that the file had before it was moved; else empty."""
+        return self.below(self.moved_from)
+
+    def below(self, path: str) -> str:
+        return path.removeprefix(self.root.rstrip("/") + "/")
 
     @property
     def differs(self) -> bool:

@@ -89,7 +89,7 @@ def _text(
 
 def _now(held: FileReview, hunks: Sequence[HunkInfo]) -> str:
     if any(hunk.kind == "rename" for hunk in hunks):
-        return f"The file is {held.moved_from} again."
+        return f"The file is {held.old_name} again."
     if not held.text.exists:
         return "The file is removed."
     return "The lines are as they were before." if all(not h.whole for h in hunks) else (

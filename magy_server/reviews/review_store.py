@@ -204,6 +204,12 @@ class ReviewStore:
         for proposed, paths in pending.items():
             self.world.bus.publish(TOPIC, {"proposed": proposed, "paths": paths})
 
+    def put(self, paths: Sequence[str]) -> None:
+        """Tells those who watch that these files came, went or have other contents; what is on
+        record of their reviews is as before."""
+        if paths:
+            self.world.bus.publish(TOPIC, {"proposed": False, "paths": dict.fromkeys(paths)})
+
     def note(self, path: str, proposed: bool, pending: bool) -> None:
         """Notes whether something of a file is pending."""
         (self._open.add if pending else self._open.discard)((path, proposed))
@@ -217,5 +223,6 @@ class ReviewStore:
     def _receive(self, message: Mapping[str, Any]) -> None:
         paths = message["paths"]
         for path, pending in paths.items():
-            self.note(path, bool(message["proposed"]), pending)
+            if pending is not None:
+                self.note(path, bool(message["proposed"]), pending)
         self._watchers(list(paths))

@@ -79,6 +79,8 @@ class Reviews:
         await self._store.together(
             lambda: changes.carried(self._store, root, session, event, blobs, turns), append
         )
+        # That a file was made or removed is in no review: with the file, its hunks come and go.
+        self._store.put([change.path for change in event.changes])
 
     async def proposal(self, path: str) -> Proposal | None:
         """Made for what the file is now; None: nothing is proposed."""

@@ -169,6 +169,38 @@ async def test_a_review_goes_where_an_undo_moves_the_file(root: Path, state: Pat
             assert [origin["turnId"] for origin in hunk["origins"]] == ["p1"]
 
 
+@pytest.mark.parametrize(
+    ("patch", "name"),
+    [
+        (("*** Add File: new.txt", "+NEW"), "new.txt"),
+        (("*** Delete File: a.txt",), "a.txt"),
+        (MOVE, "b.txt"),
+    ],
+)
+async def test_who_shows_reviews_hears_what_an_undo_made_of_them(
+    root: Path, state: Path, patch: tuple[str, ...], name: str
+) -> None:
+    """A file that is not open, and that comes or goes."""
+    (root / "a.txt").write_text("one\ntwo\nthree\n")
+    async with person(root, state, patches(patch), settings=PATCHES) as one:
+        await begin(one)
+        uri = (root / name).as_uri()
+        for number, undo in enumerate((None, {"turnId": "p1"}, {"undoes": "r1"})):
+            pending = 0 if number == 1 else 2 if patch is MOVE else 1
+            old = one.client.notifications("magy/review/changed")
+            if undo is None:
+                await one.turn("turn 1", "p1")
+            else:
+                await one.request("checkpoint/restore", requestKey=f"r{number}", **undo)
+            await one.client.wait_for(
+                "magy/review/changed",
+                lambda told, old=old, pending=pending: (
+                    all(told is not one for one in old)
+                    and (uri, pending) in [(file["uri"], file["pending"]) for file in told["files"]]
+                ),
+            )
+
+
 async def test_why_a_rejected_rename_stays_rejected(root: Path, state: Path) -> None:
     (root / "a.txt").write_text("one\ntwo\nthree\n")
     async with person(root, state, patches(MOVE), settings=PATCHES) as one:

@@ -193,6 +193,21 @@
      (magy-test-press "C-c C-c")
      (magy-test-until (equal "long" (magy-input-text))))))
 
+(ert-deftest magy-prompt-without-a-session-is-written-back ()
+  (magy-test-with
+      (magy-test-scenario 'magy/session/new
+                          [[(:error (:code -32803 :message "magy.toml: unknown key 'modle'."))]
+                           [(:result (:sessionId "$sessionId" :configOptions []))]])
+    (magy-test-in-transcript
+     (magy-test-type "long")
+     (magy-test-press "C-c C-c")
+     (magy-test-until (equal "long" (magy-input-text)))
+     (should (string-search "unknown key 'modle'" (buffer-string)))
+     (magy-test-press "C-c C-c")
+     (magy-test-until (= 1 (length (magy-test-received "magy/session/prompt"))))
+     (should-not (magy-project-unsent (magy-test-project)))
+     (should-not (string-search "unknown key" (buffer-string))))))
+
 ;;;; C-g
 
 (ert-deftest magy-quit-interrupts-only-what-runs ()

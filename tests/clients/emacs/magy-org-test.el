@@ -327,6 +327,19 @@ Done.
           (should (equal '("https://example.org/x" "https://example.org/a_b_c") opened)))
       (delete-file file))))
 
+(ert-deftest magy-links-are-links-in-quotes-and-headings-too ()
+  (magy-test-shown (concat "> See [PEP](https://a.example/1) or https://a.example/2.\n\n"
+                           "# Of [x](https://a.example/3)\n\n"
+                           "> `[no](https://a.example/4)` and `*args*`\n")
+    (should (equal (concat "▏ See PEP or https://a.example/2.\n\nOf x\n\n"
+                           "▏ [no](https://a.example/4) and *args*\n")
+                   (magy-picture-visible (point-min) (point-max))))
+    (let (match found)
+      (while (setq match (text-property-search-forward 'magy-link))
+        (push (prop-match-value match) found))
+      (should (equal '("https://a.example/3" "https://a.example/2" "https://a.example/1")
+                     found)))))
+
 (ert-deftest magy-markdown-in-pieces-is-as-in-one ()
   (let ((whole (magy-test-shown magy-test-markdown (buffer-string))))
     (with-temp-buffer

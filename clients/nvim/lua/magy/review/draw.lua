@@ -14,7 +14,21 @@ local M = {}
 local ns = api.nvim_create_namespace("magy.review")
 
 local SIGNS = { add = "+", change = "~", delete = "-" }
-local WHOLE = { create = true, remove = true, rename = true, mode = true, link = true, binary = true }
+--- What a hunk did that is of a file as a whole; `OLD` and `NEW` are what the server says of it.
+local WHOLE = {
+  create = "the file is new: NEW",
+  remove = "the file is removed; it was OLD",
+  rename = "the file was OLD before",
+  mode = "it is NEW; it was OLD",
+  link = "it is NEW; it was OLD",
+  binary = "the file is NEW; it was OLD",
+}
+
+--- Returns what a hunk did to the file as a whole, in words; nil of one that is of lines.
+function M.sentence(hunk)
+  local words = { OLD = hunk.oldText, NEW = hunk.newText }
+  return WHOLE[hunk.kind] and harmless((WHOLE[hunk.kind]:gsub("%u%u%u", words)))
+end
 
 local function split(text)
   local lines = vim.split(text, "\n", { plain = true })
@@ -65,8 +79,9 @@ end
 --- Returns what stands behind the first line of a hunk.
 local function remarks(file, hunk)
   local made = {}
-  if WHOLE[hunk.kind] then
-    table.insert(made, { ("  Magy: %s"):format(hunk.kind), "MagyQuestion" })
+  local said = M.sentence(hunk)
+  if said then
+    table.insert(made, { "  Magy: " .. said, "MagyQuestion" })
   end
   if hunk.state == "conflict" then
     table.insert(made, { "  you have changed these lines since", "MagyWarning" })
@@ -104,7 +119,7 @@ end
 
 --- Puts the old lines of a hunk above the new ones; of what is proposed, the new lines below the old ones.
 local function draw_others(buf, hunk, proposed, last)
-  local lines = virtual(hunk, proposed and "new" or "old")
+  local lines = M.sentence(hunk) and {} or virtual(hunk, proposed and "new" or "old")
   if #lines == 0 then
     return
   end
@@ -146,7 +161,8 @@ end
 --- that stand above or below them. Where there is no room, its beginning.
 function M.reveal(at)
   local proposed = at.file.mode == "proposed"
-  local count = #split((proposed and at.hunk.newText or at.hunk.oldText) or "")
+  local others = proposed and at.hunk.newText or at.hunk.oldText
+  local count = M.sentence(at.hunk) and 0 or #split(others or "")
   local above = not proposed and at.hunk.above and count or 0
   local first, top = at.row + 1, vim.fn.line("w0")
   local room = vim.fn.getwininfo(api.nvim_get_current_win())[1].height

@@ -18,11 +18,17 @@ end
 
 local function item(file, hunk)
   local agent = hunk.origins and hunk.origins[1] and hunk.origins[1].agent or "an agent"
-  local line = (hunk.newText ~= "" and hunk.newText or hunk.oldText or ""):match("^%s*([^\n]*)")
+  local text = draw.sentence(hunk)
+  if text then
+    text = ("%s: %s"):format(agent, text)
+  else
+    local line = (hunk.newText ~= "" and hunk.newText or hunk.oldText or ""):match("^%s*([^\n]*)")
+    text = ("%s by %s +%d -%d  %s"):format(hunk.kind, agent, count(hunk.newText), count(hunk.oldText), harmless(line))
+  end
   return {
     filename = vim.uri_to_fname(file.uri),
     lnum = hunk.range.start.line + 1,
-    text = ("%s by %s +%d -%d  %s"):format(hunk.kind, agent, count(hunk.newText), count(hunk.oldText), harmless(line)),
+    text = text,
     user_data = { hunkId = hunk.hunkId },
   }
 end
