@@ -170,24 +170,51 @@ In Org a line between rows, which RULE says this is, has crosses, too."
                          (concat (make-string (max 0 missing) ?\s)
                                  (propertize "│" 'face 'shadow))))))
 
+(defun magy-blocks--room ()
+  "Return how many columns a line of the current buffer has where it is shown."
+  (1- (window-width (or (get-buffer-window nil t) (selected-window)))))
+
+(defun magy-blocks--widths (rows)
+  "Return the width of each column of ROWS, as (NUMBER . WIDTH)."
+  (let (widths)
+    (pcase-dolist (`(,rule . ,bars) rows)
+      (unless rule
+        (cl-loop for (from to) on bars for n from 0
+                 when to
+                 do (let ((width (magy-blocks--width (1+ from) to)))
+                      (setf (alist-get n widths) (max width (alist-get n widths 0)))))))
+    widths))
+
+(defun magy-blocks--row (rule bars widths)
+  "Show the row with BARS, a line between rows if RULE, in columns of WIDTHS."
+  (magy-blocks--bar (car bars) (if rule "├" "│"))
+  (cl-loop for (from . more) on bars for n from 0
+           when more
+           do (magy-blocks--pad from (car more) (alist-get n widths 1) rule)
+           and when rule
+           do (magy-blocks--bar (car more) (if (cdr more) "┼" "┤"))))
+
+(defun magy-blocks--wrapped-row (rule bars room)
+  "Show the row with BARS, a line between rows if RULE, in ROOM columns.
+It is of a table that is too wide for columns."
+  (if rule
+      (put-text-property (car bars) (1+ (car (last bars))) 'display
+                         (propertize (make-string room ?─) 'face 'shadow))
+    (dolist (bar bars) (magy-blocks--bar bar "│"))
+    (put-text-property (car bars) (1+ (car (last bars))) 'wrap-prefix "    ")))
+
 (defun magy-blocks-table (beg end)
-  "Have the columns of the table from BEG to END stand below each other."
+  "Have the columns of the table from BEG to END stand below each other.
+Where that has no room, its rows are wrapped instead."
   (save-excursion
-    (let ((rows (magy-blocks--rows beg end)) widths)
-      (when (<= (length rows) magy-blocks--most-rows)
-        (pcase-dolist (`(,rule . ,bars) rows)
-          (unless rule
-            (cl-loop for (from to) on bars for n from 0
-                     when to
-                     do (let ((width (magy-blocks--width (1+ from) to)))
-                          (setf (alist-get n widths) (max width (alist-get n widths 0)))))))
-        (pcase-dolist (`(,rule . ,bars) rows)
-          (magy-blocks--bar (car bars) (if rule "├" "│"))
-          (cl-loop for (from . more) on bars for n from 0
-                   when more
-                   do (magy-blocks--pad from (car more) (alist-get n widths 1) rule)
-                   and when rule
-                   do (magy-blocks--bar (car more) (if (cdr more) "┼" "┤"))))))))
+    (let* ((rows (magy-blocks--rows beg end))
+           (widths (and (<= (length rows) magy-blocks--most-rows) (magy-blocks--widths rows)))
+           (room (magy-blocks--room))
+           (wrapped (> (cl-loop for (_ . width) in widths sum (1+ width)) (1- room))))
+      (pcase-dolist (`(,rule . ,bars) rows)
+        (if wrapped
+            (magy-blocks--wrapped-row rule bars room)
+          (magy-blocks--row rule bars widths))))))
 
 (provide 'magy-blocks)
 ;;; magy-blocks.el ends here

@@ -187,29 +187,38 @@ That stands for entry HEAD."
           ((magy-project-title project))
           (t (magy-project-name project)))))
 
+(defconst magy-header--shortest 12
+  "A title is cut to so many columns at least, however narrow the window is.")
+
+(defun magy-header--parts (project)
+  "Return what comes after the title of PROJECT, or a view: what it is, and costs."
+  (let ((options (magy-project-options project)))
+    (cl-remove-if
+     (lambda (part) (member part '(nil "")))
+     (append
+      (list (alist-get "agent" options nil nil #'equal)
+            (alist-get "model" options nil nil #'equal)
+            (and (equal "on" (alist-get "bypass" options nil nil #'equal))
+                 (propertize "asks nothing" 'face 'warning)))
+      (magy-header--sums project)
+      (list (magy-header--turn project)
+            (magy-header--children project)
+            (magy-header--below project))))))
+
 (defun magy-transcript-header ()
-  "Return the header line: what the session is, does and costs."
-  (let* ((project magy-transcript--view)
-         (options (and project (magy-project-options project))))
-    (when project
-      (concat " " (magy-header--state project) "  "
-              (string-replace
-               "%" "%%"
-               (string-join
-                (cl-remove-if
-                 (lambda (part) (member part '(nil "")))
-                 (append
-                  (list (magy-header--parent project)
-                        (magy-header--title project)
-                        (alist-get "agent" options nil nil #'equal)
-                        (alist-get "model" options nil nil #'equal)
-                        (and (equal "on" (alist-get "bypass" options nil nil #'equal))
-                             (propertize "asks nothing" 'face 'warning)))
-                  (magy-header--sums project)
-                  (list (magy-header--turn project)
-                        (magy-header--children project)
-                        (magy-header--below project))))
-                " · "))))))
+  "Return the header line: what the session is, does and costs.
+Where all of it has no room, the title is cut."
+  (when-let ((project magy-transcript--view))
+    (let* ((parent (magy-header--parent project))
+           (before (concat " " (magy-header--state project) "  "
+                           parent (and parent " · ")))
+           (after (mapconcat (lambda (part) (concat " · " part))
+                             (magy-header--parts project) ""))
+           (room (- (window-width) (string-width before) (string-width after)))
+           (title (truncate-string-to-width (magy-header--title project)
+                                            (max room magy-header--shortest)
+                                            nil nil "…")))
+      (string-replace "%" "%%" (concat before title after)))))
 
 (provide 'magy-header)
 ;;; magy-header.el ends here

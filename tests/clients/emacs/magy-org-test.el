@@ -285,6 +285,15 @@ Done.
     (should (equal "| Name | N |\n|---|:-:|\n| a | `1` |\n| 長い名 | **22** |\n\nend"
                    (buffer-substring-no-properties (point-min) (point-max))))))
 
+(ert-deftest magy-table-that-is-too-wide-is-wrapped ()
+  (let ((words (string-join (make-list 15 "words") " ")))
+    (magy-test-shown (format "| N | Text |\n|---|---|\n| a | %s |\n| b | c |\n\nend" words)
+      (should (equal (format "│ N │ Text │\n%s\n│ a │ %s │\n│ b │ c │\n\nend"
+                             (make-string (magy-blocks--room) ?─) words)
+                     (magy-picture-visible (point-min) (point-max))))
+      (search-forward words)
+      (should (equal "    " (get-text-property (1- (point)) 'wrap-prefix))))))
+
 (ert-deftest magy-code-has-the-colours-of-its-language ()
   :tags '(E009 E046)
   (magy-test-shown "```elisp\n(defun one () \"two\")\n```\n"

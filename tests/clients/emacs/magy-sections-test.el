@@ -221,6 +221,15 @@
       (used 4 10000 nil)
       (should (string-suffix-p " · $0.75+" (magy-transcript-header))))))
 
+(ert-deftest magy-header-cuts-the-title-and-not-what-the-agent-may ()
+  (magy-test-attached (magy-test-scenario)
+    (let ((project magy-transcript--view))
+      (setf (magy-project-title project) (string-join (make-list 20 "abcd") " ")
+            (magy-project-options project) '(("agent" . "build") ("bypass" . "on")))
+      (let ((header (substring-no-properties (magy-transcript-header))))
+        (should (string-suffix-p "… · build · asks nothing" header))
+        (should (= (window-width) (string-width header)))))))
+
 (ert-deftest magy-header-says-what-a-turn-takes ()
   :tags '(G026)
   (magy-test-attached (magy-test-scenario)

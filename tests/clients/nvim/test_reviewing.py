@@ -88,6 +88,30 @@ def test_lines_files_and_lists_are_decided(start: Start) -> None:
         assert nvim.text().startswith("# mine\ndef net(price):\n    return price\n")
 
 
+MOVED = """\
+prompt: away
+call: bash {"command": "mv prices.py costs.py"}
+---
+text: It is away.
+"""
+
+
+def test_a_file_that_was_moved_is_said_in_words_and_visited_beside_the_prompt(start: Start) -> None:
+    with start(MOVED, "prices.py") as nvim:
+        nvim.command("Magy ask put it away")
+        nvim.until_lua("return require('magy').status().questions == 1")
+        nvim.command("Magy allow")
+        nvim.until("under review", lambda: nvim.lua(REVIEW) == 1)
+        nvim.command("Magy")
+        nvim.keys("<Esc>")
+        nvim.command("Magy review")
+        nvim.until_seen("build: the file was prices.py before", "[Quickfix List]")
+        nvim.keys("<CR>")
+        nvim.until("there", lambda: nvim.lua("return vim.fn.expand('%:t')") == "costs.py")
+        nvim.until_seen("Magy: the file was prices.py before")
+        assert nvim.lua("return #vim.fn.win_findbuf(vim.fn.bufnr('/prompt$'))") == 1
+
+
 @pytest.mark.req("G014")
 def test_a_turn_is_undone_and_redone_after_a_look(start: Start, shop: Path) -> None:
     file = shop / "prices.py"

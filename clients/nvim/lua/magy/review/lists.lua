@@ -1,6 +1,7 @@
 --- All changes under review in the quickfix list, and a file beside what it was before.
 
 local connection = require("magy.connection")
+local context = require("magy.context")
 local data = require("magy.review.data")
 local draw = require("magy.review.draw")
 local harmless = require("magy.state.harmless").harmless
@@ -56,6 +57,13 @@ function M.quickfix()
               { title = "Magy: changes to review", items = vim.iter(items):flatten():totable() }
             )
             vim.cmd.stopinsert()
+            -- A file that is chosen from the list goes to the window before: not to that of the prompt.
+            local window = context.window()
+            if window then
+              api.nvim_set_current_win(window)
+            else
+              vim.cmd("topleft new")
+            end
             vim.cmd("botright copen")
           end
         end)
