@@ -119,16 +119,31 @@ events.on("changed", function(changed)
   )
 end)
 
+local SHORTEST = 12 -- columns of a title, however narrow the window is
+
+--- Returns a title in at most `room` columns.
+local function cut(title, room)
+  if vim.fn.strdisplaywidth(title) <= room then
+    return title
+  end
+  local count = vim.fn.strchars(title)
+  while count > 0 and vim.fn.strdisplaywidth(vim.fn.strcharpart(title, 0, count)) >= room do
+    count = count - 1
+  end
+  return vim.trim(vim.fn.strcharpart(title, 0, count)) .. "…"
+end
+
 --- 'winbar' of transcripts.
 function M.winbar()
-  local view = require("magy.view.buffer").view_of(vim.api.nvim_win_get_buf(vim.g.statusline_winid or 0))
+  local window = vim.g.statusline_winid or 0
+  local view = require("magy.view.buffer").view_of(vim.api.nvim_win_get_buf(window))
   if not view then
     return ""
   end
   local t = view.state
   local child = session.is_child(view) and t.children[view.session]
   local title = child and ("%s “%s”"):format(child.agent, child.name) or t.title or view.project.name
-  local words = { one_line(title) }
+  local words = {}
   for _, option in ipairs({ "agent", "model" }) do
     table.insert(words, t.options[option])
   end
@@ -143,9 +158,17 @@ function M.winbar()
   if count > 0 then
     table.insert(words, ("%d agent%s"):format(count, count == 1 and "" or "s"))
   end
-  -- Where there is no room for all, the state stays.
-  local rest = table.concat(words, " · "):gsub("%%", "%%%%")
-  return (" %s · %%<%s"):format(state_of(view), rest)
+  -- Where there is no room for all, the title is cut, and then what is last; the state stays.
+  local rest = vim
+    .iter(words)
+    :map(function(text)
+      return " · " .. text
+    end)
+    :join("")
+  local state = (" %s · "):format(state_of(view))
+  local room = vim.api.nvim_win_get_width(window) - vim.fn.strdisplaywidth(state .. rest)
+  local line = state .. cut(one_line(title), math.max(SHORTEST, room)) .. rest
+  return (line:gsub("%%", "%%%%")) .. "%<"
 end
 
 events.on("ready", function()
