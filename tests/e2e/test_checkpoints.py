@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -193,12 +194,14 @@ async def test_who_shows_reviews_hears_what_an_undo_made_of_them(
             else:
                 await one.request("checkpoint/restore", requestKey=f"r{number}", **undo)
             await one.client.wait_for(
-                "magy/review/changed",
-                lambda told, old=old, pending=pending: (
-                    all(told is not one for one in old)
-                    and (uri, pending) in [(file["uri"], file["pending"]) for file in told["files"]]
-                ),
+                "magy/review/changed", partial(_tells, old=old, file=(uri, pending))
             )
+
+
+def _tells(told: dict[str, Any], *, old: list[Any], file: tuple[str, int]) -> bool:
+    """Whether what is told is none of the old, and of this file that so much is pending."""
+    files = [(one["uri"], one["pending"]) for one in told["files"]]
+    return all(told is not one for one in old) and file in files
 
 
 async def test_why_a_rejected_rename_stays_rejected(root: Path, state: Path) -> None:
