@@ -1,18 +1,19 @@
-"""This `dataclass` is that of the standard library, but writes what a class needs when an instance
-is first made.
+"""This `dataclass` is that of the standard library, but works out what a class needs when somebody
+first asks for it.
 
-The standard one compiles up to seven functions for each class when the class is defined: for all of
-Magy's classes that was a sixth of what a short command costs. Most classes of a process never have
-an instance. Type checkers see the standard decorator.
+The standard one looks through all fields and compiles up to seven functions for each class when the
+class is defined: for all of Magy's classes that was a sixth of what a short command costs. Most
+classes of a process never have an instance. Type checkers see the standard decorator.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from inspect import get_annotations
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, get_origin
 
 _NONE = object()
 """Stands for an argument that was not given."""
@@ -29,38 +30,131 @@ else:
 
 
 def _made(given: type, *, frozen: bool, eq: bool, slots: bool, kw_only: bool) -> type:
-    own = {name for name, value in vars(given).items() if (name, value) != ("__hash__", None)}
-    if not given.__doc__:
-        given.__doc__ = given.__name__  # the standard one would work out a signature
-    kind: type = dataclasses.dataclass(
-        init=False, repr=False, eq=False, slots=slots, kw_only=kw_only
-    )(given)
-    methods: dict[str, Any] = {"__init__": _first_init(kind, frozen), "__repr__": _repr}
+    said = vars(given)
+    own = {name for name, value in said.items() if (name, value) != ("__hash__", None)}
+    names = [name for name, about in get_annotations(given).items() if _is_field(about)]
+    fields = _Fields(given, {name: said[name] for name in names if name in said}, kw_only)
+    methods: dict[str, Any] = {
+        "__dataclass_fields__": fields,
+        "__match_args__": _Places(),
+        "__init__": _first_init,
+        "__repr__": _repr,
+    }
     if eq:
-        methods |= _comparison(kind, frozen)
+        methods |= {"__eq__": _first_eq, "__hash__": _first_hash if frozen else None}
     if frozen:
         methods |= {"__setattr__": _refuse_change, "__delattr__": _refuse_change}
         if slots:
-            methods |= _pickling(kind)
-    for name, method in methods.items():
-        if name not in own:
-            setattr(kind, name, method)
+            methods |= {"__getstate__": _first_state, "__setstate__": _first_set_state}
+    methods = {name: method for name, method in methods.items() if name not in own}
+    if not given.__doc__:
+        methods["__doc__"] = given.__name__
+    kind = _slotted(given, names, methods) if slots else _changed(given, fields.defaults, methods)
+    fields.kind = kind
     return kind
 
 
-def _first_init(kind: Any, frozen: bool) -> Callable[..., None]:
-    """Takes the place of `__init__` until it is first called."""
-
-    def __init__(self: Any, /, *args: Any, **given: Any) -> None:
-        init = _init(kind, frozen)
-        setattr(kind, "__init__", init)  # noqa: B010
-        init(self, *args, **given)
-
-    return __init__
+def _is_field(about: Any) -> bool:
+    if isinstance(about, str):
+        return not about.startswith(("ClassVar", "KW_ONLY"))
+    return about is not dataclasses.KW_ONLY and ClassVar not in (about, get_origin(about))
 
 
-def _init(kind: Any, frozen: bool) -> Any:
+def _slotted(given: type, names: list[str], methods: Mapping[str, Any]) -> type:
+    """Returns the class again, with places for its fields."""
+    left_out = {*names, "__dict__", "__weakref__"}
+    body = {name: value for name, value in vars(given).items() if name not in left_out}
+    there = {name for above in given.__mro__ for name in vars(above).get("__slots__", ())}
+    body["__slots__"] = tuple(name for name in names if name not in there)
+    kind = type(given)(given.__name__, given.__bases__, {**body, **methods})
+    kind.__qualname__ = given.__qualname__
+    return kind
+
+
+def _changed(given: type, defaults: Mapping[str, Any], methods: Mapping[str, Any]) -> type:
+    for name, default in defaults.items():
+        if isinstance(default, dataclasses.Field):
+            if default.default is dataclasses.MISSING:
+                delattr(given, name)
+            else:
+                setattr(given, name, default.default)
+    for name, method in methods.items():
+        setattr(given, name, method)
+    return given
+
+
+class _Fields:
+    """Has the place of `__dataclass_fields__` until somebody asks for it."""
+
+    __slots__ = ("defaults", "kind", "kw_only")
+
+    def __init__(self, kind: type, defaults: Mapping[str, Any], kw_only: bool) -> None:
+        self.kind, self.defaults, self.kw_only = kind, defaults, kw_only
+
+    def __get__(self, instance: object, kind: type) -> Mapping[str, dataclasses.Field[Any]]:
+        body = {
+            "__module__": self.kind.__module__,
+            "__doc__": "Has what the class itself adds.",
+            "__annotations__": get_annotations(self.kind),
+            **self.defaults,
+        }
+        own: Any = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=self.kw_only)(
+            type(self.kind.__name__, (), body)
+        )
+        found: dict[str, dataclasses.Field[Any]] = {}
+        for above in reversed(self.kind.__mro__[1:]):
+            found |= getattr(above, "__dataclass_fields__", {})
+        found |= own.__dataclass_fields__
+        setattr(self.kind, "__dataclass_fields__", found)  # noqa: B010
+        return found
+
+
+class _Places:
+    """Has the place of `__match_args__`."""
+
+    def __get__(self, instance: object, kind: Any) -> tuple[str, ...]:
+        return tuple(one.name for one in dataclasses.fields(kind) if one.init and not one.kw_only)
+
+
+def _first_init(self: Any, /, *args: Any, **given: Any) -> None:
+    """Is the `__init__` of every class until that is first called; so are the next ones."""
+    _write(self, "__init__", _first_init, _init)
+    type(self).__init__(self, *args, **given)
+
+
+def _first_eq(self: Any, other: Any) -> Any:
+    _write(self, "__eq__", _first_eq, _eq)
+    kind: Any = type(self)
+    return kind.__eq__(self, other)
+
+
+def _first_hash(self: Any) -> int:
+    _write(self, "__hash__", _first_hash, _hash)
+    return hash(self)
+
+
+def _first_state(self: Any) -> list[Any]:
+    _write(self, "__getstate__", _first_state, _state)
+    state: list[Any] = self.__getstate__()
+    return state
+
+
+def _first_set_state(self: Any, state: list[Any]) -> None:
+    _write(self, "__setstate__", _first_set_state, _set_state)
+    self.__setstate__(state)
+
+
+def _write(value: object, name: str, first: object, made: Callable[[type], Any]) -> None:
+    """Gives the class from which `value` has the method what takes the place of `first`; another
+    thread may just have done so."""
+    for kind in type(value).__mro__:
+        if vars(kind).get(name) is first:
+            setattr(kind, name, made(kind))
+
+
+def _init(kind: Any) -> Any:
     """Returns the `__init__` that the standard decorator would write."""
+    frozen = kind.__setattr__ is _refuse_change
     names: dict[str, Any] = {"_set": object.__setattr__, "_NONE": _NONE}
     given: dict[bool, list[str]] = {False: [], True: []}
     lines: list[str] = []
@@ -90,15 +184,9 @@ def _init(kind: Any, frozen: bool) -> Any:
     return names["__init__"]
 
 
-def _comparison(kind: type, frozen: bool) -> dict[str, Any]:
-    """Two instances of one class are equal where all fields are; only a frozen one has a hash."""
-    names = [one.name for one in dataclasses.fields(kind) if one.compare]
-    if len(names) > 1:
-        compared: Callable[[Any], tuple[Any, ...]] = attrgetter(*names)
-    else:
-
-        def compared(value: Any) -> tuple[Any, ...]:
-            return tuple(getattr(value, name) for name in names)
+def _eq(kind: type) -> Any:
+    """Two instances of one class are equal where all fields are."""
+    compared = _compared(kind)
 
     def __eq__(self: Any, other: Any) -> Any:
         return (
@@ -107,10 +195,44 @@ def _comparison(kind: type, frozen: bool) -> dict[str, Any]:
             else NotImplemented
         )
 
+    return __eq__
+
+
+def _hash(kind: type) -> Any:
+    compared = _compared(kind)
+
     def __hash__(self: Any) -> int:
         return hash(compared(self))
 
-    return {"__eq__": __eq__, "__hash__": __hash__ if frozen else None}
+    return __hash__
+
+
+def _compared(kind: Any) -> Callable[[Any], Any]:
+    """Returns what gives the values that count when two are compared."""
+    names = [one.name for one in dataclasses.fields(kind) if one.compare]
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple(getattr(value, name) for name in names)
+
+
+def _state(kind: Any) -> Any:
+    """For copies and pickles, since a frozen instance cannot be changed attribute by attribute."""
+    names = [one.name for one in dataclasses.fields(kind)]
+
+    def __getstate__(self: Any) -> list[Any]:
+        return [getattr(self, name) for name in names]
+
+    return __getstate__
+
+
+def _set_state(kind: Any) -> Any:
+    names = [one.name for one in dataclasses.fields(kind)]
+
+    def __setstate__(self: Any, state: list[Any]) -> None:
+        for name, value in zip(names, state, strict=True):
+            object.__setattr__(self, name, value)
+
+    return __setstate__
 
 
 @recursive_repr()
@@ -121,17 +243,3 @@ def _repr(self: Any) -> str:
 
 def _refuse_change(self: Any, name: str, value: Any = None) -> None:
     raise dataclasses.FrozenInstanceError(f"cannot change field {name!r}")
-
-
-def _pickling(kind: type) -> dict[str, Any]:
-    """For copies and pickles, since a frozen instance cannot be changed attribute by attribute."""
-    names = [one.name for one in dataclasses.fields(kind)]
-
-    def __getstate__(self: Any) -> list[Any]:
-        return [getattr(self, name) for name in names]
-
-    def __setstate__(self: Any, state: list[Any]) -> None:
-        for name, value in zip(names, state, strict=True):
-            object.__setattr__(self, name, value)
-
-    return {"__getstate__": __getstate__, "__setstate__": __setstate__}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import KW_ONLY, field
 from typing import Any, ClassVar
@@ -173,3 +175,31 @@ def test_nothing_is_written_before_the_first_instance() -> None:
     stub = vars(Fresh)["__init__"]
     Fresh(1)
     assert vars(Fresh)["__init__"] is not stub
+
+
+def test_who_was_about_to_write_a_method_takes_what_another_thread_wrote() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Fresh:
+        value: int
+
+    first = {name: vars(Fresh)[name] for name in ("__init__", "__eq__", "__hash__")}
+    one, other = Fresh(1), Fresh(2)
+    assert one != other and hash(one) != hash(other)
+    first["__init__"](one, 2)
+    assert first["__eq__"](one, other) and first["__hash__"](one) == hash(other)
+
+
+def test_the_places_of_all_classes_are_their_fields() -> None:
+    code = (
+        "import sys, dataclasses, magy_server.app, magy_server.tools.kit\n"
+        "kinds = {value for name, module in sys.modules.items() if name.startswith('magy_server')\n"
+        "         for value in vars(module).values() if isinstance(value, type)}\n"
+        "kinds = [kind for kind in kinds if '__dataclass_fields__' in vars(kind)]\n"
+        "for kind in kinds:\n"
+        "    there = {x for base in kind.__mro__ for x in vars(base).get('__slots__', ())}\n"
+        "    wrong = {one.name for one in dataclasses.fields(kind)} ^ there\n"
+        "    assert not wrong or '__slots__' not in vars(kind), (kind, wrong)\n"
+        "print(len(kinds))\n"
+    )
+    told = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert int(told) > 200
