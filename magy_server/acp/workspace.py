@@ -109,7 +109,7 @@ class Workspace:
         magy = Magy(self._connected(service, trust, roots, scratch, examine))
         self._stack.push_async_callback(magy.close)
         magy.begin()
-        self.verbs = handlers(magy.verbs(), magy.sessions.made)
+        self.verbs = handlers(magy.verbs(), magy.made)
         return self.verbs
 
     def _connected(

@@ -6,13 +6,11 @@ from contextlib import AsyncExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from magy_server.api.children.news import ChildNews
 from magy_server.api.connected import Connected
 from magy_server.api.prompts.readable_files import Reach
 from magy_server.api.reviews.news import ReviewNews
 from magy_server.api.reviews.view import View
 from magy_server.api.rewrites.left_open import left_open
-from magy_server.api.sessions.session_verbs import SessionVerbs
 from magy_server.api.wire.verbs import Verbs, later
 from magy_server.api.workspace_verbs import WorkspaceVerbs
 
@@ -29,6 +27,7 @@ if TYPE_CHECKING:  # a connection may last for days without a request about thes
     from magy_server.api.rewrites.rewrite_verbs import RewriteVerbs
     from magy_server.api.rulings import MagiVerbs
     from magy_server.api.sessions.interaction_verbs import QuestionVerbs
+    from magy_server.api.sessions.session_verbs import SessionVerbs
     from magy_server.api.source_verbs import SourceVerbs
 
 
@@ -40,8 +39,7 @@ class Magy:
         self.at = at
         self.view, self.reach = View(at), Reach(at)
         self.news = ReviewNews(at, self.view)
-        self._child_news = ChildNews(at)
-        self.sessions = SessionVerbs(at, self._child_news)
+        self.workspaces = WorkspaceVerbs(at)
         self._closing = AsyncExitStack()
 
     def begin(self) -> None:
@@ -52,13 +50,27 @@ class Magy:
 
     async def close(self) -> None:
         self.news.close()
-        self.sessions.leave_all()
-        self._child_news.close()
         await self._closing.aclose()
 
     async def _resume_rewrites(self) -> None:
         if found := await left_open(self.at.service.world, self.at.roots):
             await self.rewrites.resume(found)
+
+    @cached_property
+    def sessions(self) -> SessionVerbs:
+        from magy_server.api.children.news import ChildNews
+        from magy_server.api.sessions.session_verbs import SessionVerbs
+
+        news = ChildNews(self.at)
+        self._closing.callback(news.close)
+        verbs = SessionVerbs(self.at, news)
+        self._closing.callback(verbs.leave_all)
+        return verbs
+
+    async def made(self, session_id: str) -> None:
+        """Waits while a request makes this session: others may name it right after that."""
+        if "sessions" in vars(self):
+            await self.sessions.made(session_id)
 
     @cached_property
     def rewrites(self) -> RewriteVerbs:
@@ -143,34 +155,41 @@ class Magy:
         return SourceVerbs(self.at)
 
     def verbs(self) -> Verbs:
-        sessions, workspaces = self.sessions, WorkspaceVerbs(self.at)
         return Verbs(
-            session_new=sessions.new, session_list=sessions.list, session_resume=sessions.resume,
-            session_subscribe=sessions.subscribe, session_unsubscribe=sessions.unsubscribe,
-            session_events=sessions.events, session_prompt=sessions.prompt,
-            session_cancel=sessions.cancel, session_close=sessions.close,
-            session_delete=sessions.delete, session_fork=sessions.fork,
-            session_options=sessions.options, session_set_config_option=sessions.set_config_option,
-            session_compact=sessions.compact, session_summarize=sessions.summarize,
-            queue_reorder=sessions.reorder_queue, queue_drop=sessions.drop_queued,
-            agent_list=workspaces.agents, agent_health=later(lambda: self.children.health),
-            workspace_trust=workspaces.trust, mcp_list=later(lambda: self._sources.servers),
+            session_new=later(lambda: self.sessions.new), agent_list=self.workspaces.agents,
+            session_list=later(lambda: self.sessions.list), workspace_trust=self.workspaces.trust,
+            session_resume=later(lambda: self.sessions.resume),
+            session_subscribe=later(lambda: self.sessions.subscribe),
+            session_unsubscribe=later(lambda: self.sessions.unsubscribe),
+            session_events=later(lambda: self.sessions.events),
+            session_prompt=later(lambda: self.sessions.prompt),
+            session_cancel=later(lambda: self.sessions.cancel),
+            session_close=later(lambda: self.sessions.close),
+            session_delete=later(lambda: self.sessions.delete),
+            session_fork=later(lambda: self.sessions.fork),
+            session_options=later(lambda: self.sessions.options),
+            session_set_config_option=later(lambda: self.sessions.set_config_option),
+            session_compact=later(lambda: self.sessions.compact),
+            session_summarize=later(lambda: self.sessions.summarize),
+            queue_reorder=later(lambda: self.sessions.reorder_queue),
+            queue_drop=later(lambda: self.sessions.drop_queued),
+            agent_health=later(lambda: self.children.health),
+            magi_list=later(lambda: self._magi.list), magi_log=later(lambda: self._magi.log),
+            mcp_list=later(lambda: self._sources.servers),
             model_list=later(lambda: self._sources.models),
-            magi_list=later(lambda: self._magi.list),
-            magi_accept=later(lambda: self._magi.accept), magi_log=later(lambda: self._magi.log),
+            magi_accept=later(lambda: self._magi.accept), graph_run=later(lambda: self._graphs.run),
             child_spawn=later(lambda: self.children.spawn),
             child_send=later(lambda: self.children.send),
             child_wait=later(lambda: self.children.wait),
             child_list=later(lambda: self.children.list),
             child_close=later(lambda: self.children.close),
             child_limits=later(lambda: self.children.limits),
-            graph_run=later(lambda: self._graphs.run), graph_show=later(lambda: self._graphs.show),
+            graph_show=later(lambda: self._graphs.show), review_get=later(lambda: self.reviews.get),
             interaction_list=later(lambda: self._questions.list),
             interaction_respond=later(lambda: self._questions.respond),
             permission_list=later(lambda: self._questions.grants),
             permission_withdraw=later(lambda: self._questions.withdraw),
             review_list=later(lambda: self.reviews.list),
-            review_get=later(lambda: self.reviews.get),
             review_resolve=later(lambda: self.reviews.resolve),
             review_undo=later(lambda: self.reviews.undo),
             review_comment=later(lambda: self.reviews.comment),
@@ -179,10 +198,9 @@ class Magy:
             checkpoint_preview=later(lambda: self._checkpoints.preview),
             checkpoint_restore=later(lambda: self._checkpoints.restore),
             edit_preview=later(lambda: self._edits.preview),
-            edit_apply=later(lambda: self._edits.apply),
+            edit_apply=later(lambda: self._edits.apply), doctor_run=later(lambda: self._doctor.run),
             context_get=later(lambda: self.contexts.get),
             prompt_complete=later(lambda: self._prompts.complete),
             completion_status=later(lambda: self.completions.status),
-            doctor_run=later(lambda: self._doctor.run),
             rewrite_start=later(lambda: self.rewrites.start),
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from magy_server.api.connected import Connected
 from magy_server.api.places import directory
-from magy_server.api.wire import sessions as wire
+from magy_server.api.wire import workspaces as wire
 
 
 class WorkspaceVerbs:

@@ -10,13 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from magy_server.api import present
-from magy_server.api.children.open_questions import looked_up, who
 from magy_server.api.connected import Beside
 from magy_server.api.service import Service
-from magy_server.api.wire import sessions as wire
 from magy_server.core.agents import tree
 from magy_server.core.events import (
     Admitted,
@@ -31,8 +28,11 @@ from magy_server.core.events import (
 from magy_server.core.state.state import State
 from magy_server.core.summary import question_of, title
 from magy_server.engine import trees
-from magy_server.lsp.plain.questions import PlainQuestions
 from magy_server.lsp.server import Progress, Server
+
+if TYPE_CHECKING:  # an editor may be open for days before an agent asks something
+    from magy_server.api.wire.sessions import Interaction
+    from magy_server.lsp.plain.questions import PlainQuestions
 
 
 class Announcer:
@@ -92,8 +92,9 @@ class Announcer:
         self._open.setdefault(session_id, set()).add(asked.id)
         about = question_of(state, asked, at)
         if self._knows_magy and asked.preview is None and tree.parent(session_id) is None:
-            step = wire.PathStep(session_id=session_id, agent=state.agent, name=title(state))
-            self._say_opened(present.interaction(session_id, about, {}, [step]))
+            from magy_server.api.children.open_questions import of_root
+
+            self._say_opened(of_root(session_id, about, state.agent, title(state)))
         elif self._knows_magy:
             self._spawn(self._look_and_say(session_id, about))
         else:
@@ -105,14 +106,16 @@ class Announcer:
         if question.interaction_id in self._open.get(session_id, ()):
             self._say_opened(question)
 
-    async def _looked_up(self, session_id: str, about: Mapping[str, Any]) -> wire.Interaction:
+    async def _looked_up(self, session_id: str, about: Mapping[str, Any]) -> Interaction:
+        from magy_server.api.children.open_questions import looked_up
+        from magy_server.api.present import interaction
+
         if self._service is None:
-            return present.interaction(session_id, about, {}, [])
+            return interaction(session_id, about, {}, [])
         return (await looked_up(self._service.world.store, session_id, [about]))[0]
 
-    def _say_opened(self, question: wire.Interaction) -> None:
-        session_id = question.session_id
-        self._changed(wire.InteractionChanged(session_id=session_id, opened=[question]))
+    def _say_opened(self, question: Interaction) -> None:
+        self._changed(question.session_id, opened=[question])
 
     def _close(self, state: State, session_id: str) -> None:
         """Questions of calls that ended unanswered."""
@@ -158,14 +161,23 @@ class Announcer:
             if asking := self._asking.pop(id, None):
                 asking.cancel()  # answered elsewhere: the editor may take its window away
         if self._knows_magy:
-            self._changed(wire.InteractionChanged(session_id=session_id, resolved=ids))
+            self._changed(session_id, resolved=ids)
 
-    def _changed(self, change: wire.InteractionChanged) -> None:
+    def _changed(
+        self, session_id: str, *, opened: Sequence[Interaction] = (), resolved: Sequence[str] = ()
+    ) -> None:
+        from magy_server.api.wire.sessions import InteractionChanged
+
+        change = InteractionChanged(
+            session_id=session_id, opened=list(opened), resolved=list(resolved)
+        )
         params = change.model_dump(mode="json", by_alias=True)
         self._notify("magy/interaction/changed", params)
 
     async def _ask(self, session_id: str, about: Mapping[str, Any]) -> None:
         """Permission in an editor without Magy code (G001)."""
+        from magy_server.api.children.open_questions import who
+
         question = await self._looked_up(session_id, about)
         child = tree.parent(session_id) is not None
         asker = who(question.path) if child else ""

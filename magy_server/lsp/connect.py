@@ -47,7 +47,7 @@ def connect(
         at.spawn(_told(server, "client/registerCapability", _offered_texts()))
     inline = InlineCompletion(server, magy)
     closing.callback(inline.begin())
-    methods = plain.noting(handlers(magy.verbs(), magy.sessions.made))
+    methods = plain.noting(handlers(magy.verbs(), magy.made))
     return Answering({**methods, **plain.methods(), **inline.methods()}, plain.commands())
 
 

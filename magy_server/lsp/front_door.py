@@ -174,11 +174,11 @@ class EditorFrontDoor:
 
 def _asking(server: Server, about: ClientOptions) -> PlainQuestions | None:
     """How a client is asked that does not show questions itself."""
+    if about.interactions:
+        return None
     from magy_server.config import layers
     from magy_server.lsp.plain.questions import PlainQuestions
 
-    if about.interactions:
-        return None
     return PlainQuestions(server, Path(layers.state_dir()) / "transcripts")
 
 

@@ -60,7 +60,7 @@ async def test_a_door_that_makes_the_value_and_begins_is_told_of_reviews(
             )
         )  # fmt: skip
         magy.begin()
-        ask = handlers(magy.verbs(), magy.sessions.made)
+        ask = handlers(magy.verbs(), magy.made)
         for method, answer in ask.items():
             with pytest.raises(InvalidRequest, match=f"^{method}: .*nonsense is not known here"):
                 await answer({"nonsense": 1})

@@ -31,6 +31,15 @@ async def looked_up(
     return [interaction(session_id, one, texts, steps) for one in questions]
 
 
+def of_root(
+    session_id: str, question: Mapping[str, Any], agent: str, name: str
+) -> wire.Interaction:
+    """A question, as a session's summary has it, of a session that is no child; it shows nothing
+    that would have to be looked up."""
+    step = wire.PathStep(session_id=session_id, agent=agent, name=name)
+    return interaction(session_id, question, {}, [step])
+
+
 def _step(info: StreamInfo) -> wire.PathStep:
     about = info.summary
     return wire.PathStep(

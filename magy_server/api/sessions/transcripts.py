@@ -6,26 +6,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import tempfile
-from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from magy_server.api.connected import Beside
 from magy_server.api.places import SCHEME, split
 from magy_server.api.service import Service
-from magy_server.api.sessions.paragraphs import Paragraphs
 from magy_server.core.agents import tree
 from magy_server.core.agents.tree import stream_of
 from magy_server.core.errors import EditorError, MagyError, NotFound
-from magy_server.core.ports import Store, StreamInfo
-from magy_server.core.summary import Row, row
-from magy_server.core.text.markdown import escaped
 from magy_server.engine import trees
 from magy_server.engine.session import Session
+
+if TYPE_CHECKING:  # most editors show transcripts themselves
+    from magy_server.api.sessions.texts import Transcript
 
 LOG = logging.getLogger(__name__)
 REFRESH = "workspace/textDocumentContent/refresh"
@@ -34,8 +31,6 @@ EVERY = 1.0
 UNSHOWN = 30.0
 """Seconds without a request for a text that was refreshed, after which it is not shown any more."""
 ANSWER = 10.0
-MOST = 1_000_000
-"""Characters of a transcript; of a longer one the end."""
 HELD = 8
 """Transcripts in memory."""
 SHOWN = 32
@@ -67,11 +62,13 @@ class Transcripts:
         self._request = request
         self._spawn = spawn
         self._folder = folder
-        self._held: dict[str, _Transcript] = {}
+        self._held: dict[str, Transcript] = {}
         self._shown: dict[str, _Shown] = {}
 
     async def text(self, session_id: str, link: Callable[[str], str] = uri_of) -> str:
         """`link`: session id -> what a reader follows to its text. Raises NotFound."""
+        from magy_server.api.sessions.texts import Transcript, relations
+
         try:
             info = await self._service.info(session_id)
         except NotFound:  # it may have been deleted anywhere
@@ -81,11 +78,11 @@ class Transcripts:
         if held is not None and held.made != info.created:  # it is another with the same id
             self.forget(session_id)
         held = self._held.pop(session_id, None)
-        held = held or _Transcript(self._service.world.store, info)
+        held = held or Transcript(self._service.world.store, info)
         self._held[session_id] = held
         while len(self._held) > HELD:
             del self._held[next(iter(self._held))]
-        text = await held.text() + await _relations(self._service.world.store, session_id, link)
+        text = await held.text() + await relations(self._service.world.store, session_id, link)
         held.end = text.rstrip("\n").count("\n")
         return text
 
@@ -151,38 +148,6 @@ class Transcripts:
             LOG.warning("%s cannot be removed: %s.", path, error.strerror)
 
 
-class _Transcript:
-    """The end of a transcript. `made` is when the session was; `end` is the last line of the text
-    made last."""
-
-    def __init__(self, store: Store, info: StreamInfo) -> None:
-        self.made = info.created
-        self.end = 0
-        self._session_id = info.id
-        self._new = Paragraphs(store, info)
-        self._paragraphs: deque[str] = deque()
-        self._size = 0
-        self._cut = False
-        self._reading = asyncio.Lock()
-
-    async def text(self) -> str:
-        async with self._reading:
-            async for paragraph in self._new.more():
-                self._add(paragraph)
-            left_out = (
-                [f"*The earlier part is left out; `magy sessions export {self._session_id}` "
-                    "writes all of it.*"] if self._cut else []
-            )  # fmt: skip
-            return "\n\n".join([*left_out, *self._paragraphs, ""])
-
-    def _add(self, text: str) -> None:
-        self._paragraphs.append(text)
-        self._size += len(text)
-        while self._size > MOST and len(self._paragraphs) > 1:
-            self._size -= len(self._paragraphs.popleft())
-            self._cut = True
-
-
 class _Shown:
     """A text that the editor shows: it is told when there is more, until it does not ask for the
     text any more."""
@@ -231,27 +196,6 @@ class _Shown:
             await self._request(REFRESH, {"uri": self._uri}, ANSWER)
 
 
-async def _relations(store: Store, session_id: str, link: Callable[[str], str]) -> str:
-    """The way to the others of its tree: a link to its parent, and one to each child with how that
-    is; "" if it has none. `link`: session id -> what a reader follows."""
-    found = []
-    if (parent := tree.parent(session_id)) is not None:
-        found.append(f"## Parent\n\n- [{escaped(parent)}]({link(parent)})\n")
-    rows = [row(info) for info in await trees.below(store, session_id)]
-    own = [one for one in rows if one and tree.parent(one.session) == session_id]
-    if own:
-        lines = (_line(one, link) for one in sorted(own, key=lambda one: one.created))
-        found.append("## Children\n\n" + "".join(lines))
-    return "\n".join(found)
-
-
-def _line(one: Row, link: Callable[[str], str]) -> str:
-    name, agent = one.about["name"], one.about["agent"]
-    label = escaped(f"{agent}: {name}" if name else agent)
-    asks = ", asks" if one.questions else ""
-    return f"- [{label}]({link(one.session)}) · {one.status(queued=False)}{asks} · {one.session}\n"
-
-
 def file_name(session_id: str) -> str:
     """The name of the session's file. A long id is cut; then two sessions may share one file."""
     name = quote(session_id, safe="")[-_LONGEST_NAME:].lstrip(".%") or "session"
@@ -260,6 +204,8 @@ def file_name(session_id: str) -> str:
 
 def write(folder: Path, name: str, text: str) -> Path:
     """Writes a file that nobody else can read, and returns its path. Raises MagyError."""
+    import tempfile
+
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, made = tempfile.mkstemp(prefix=".magy-", dir=folder)  # 0600

@@ -13,13 +13,14 @@ from magy_server.api.wire import editor, graphs, magi, models, permissions, serv
 from magy_server.api.wire import reviews as review
 from magy_server.api.wire import rewriting as rewrite
 from magy_server.api.wire import sessions as session
+from magy_server.api.wire import workspaces as workspace
 from magy_server.api.wire.shapes import Empty
 from magy_server.api.wire.verbs import Method, Verbs, named
 
 TOPICS = {
     "child": child, "completion": completion, "editor": editor, "graphs": graphs, "magi": magi,
     "models": models, "permissions": permissions, "review": review, "rewrite": rewrite,
-    "servers": servers, "session": session,
+    "servers": servers, "session": session, "workspace": workspace,
 }  # fmt: skip
 """What the types of the verbs are called there."""
 

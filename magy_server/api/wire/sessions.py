@@ -382,24 +382,6 @@ class SummaryResult(Wire):
     text: str = Field(description="Markdown")
 
 
-class AgentsParams(Wire):
-    cwd: str | None = Field(
-        default=None,
-        description="The directory whose project's agents to list; null: the first folder",
-    )
-
-
-class AgentInfo(Wire):
-    name: str
-    description: str
-    mode: str = Field(description="primary: people talk to it; subagent: for children; all: both")
-    model: str | None = Field(default=None, description="null: the configured one")
-
-
-class AgentsResult(Wire):
-    agents: list[AgentInfo]
-
-
 class InteractionsParams(Wire):
     session_id: Id | None = Field(
         default=None, description="The session's own questions and those of all below it"
@@ -434,19 +416,6 @@ class RespondParams(Wire):
 class RespondResult(Wire):
     accepted: bool = Field(description="false: it was answered before; see `winner`")
     winner: str | None = Field(default=None, description="allowed | refused | closed")
-
-
-class TrustParams(Wire):
-    root: str
-    trusted: bool | None = Field(default=None, description="Null only asks")
-
-
-class TrustResult(Wire):
-    root: str
-    trusted: bool
-    ignored: list[str] = Field(
-        default=[], description="Settings of the project that Magy ignores until it is trusted"
-    )
 
 
 # --- server to client ---------------------------------------------------------------------------

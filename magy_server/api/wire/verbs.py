@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from magy_server.api.wire import reviews as review
     from magy_server.api.wire import rewriting as rewrite
     from magy_server.api.wire import sessions as session
+    from magy_server.api.wire import workspaces as workspace
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -106,7 +107,7 @@ class Verbs:
         "A summary of the session as for a pull request. Takes as long as the model does.",
     ]
     agent_list: Annotated[
-        Verb[session.AgentsParams, session.AgentsResult],
+        Verb[workspace.AgentsParams, workspace.AgentsResult],
         "List the agents of a project, except the hidden ones.",
     ]
     agent_health: Annotated[
@@ -256,7 +257,7 @@ class Verbs:
         "`connect` names it.",
     ]
     workspace_trust: Annotated[
-        Verb[session.TrustParams, session.TrustResult],
+        Verb[workspace.TrustParams, workspace.TrustResult],
         "Get or set whether a project is trusted, that is, whether its own configuration "
         "may do more than restrict.",
     ]

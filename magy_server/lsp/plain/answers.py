@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from magy_server.api.places import uri_of as file_uri
 from magy_server.api.sessions.transcripts import Transcripts, uri_of
 from magy_server.core.errors import MagyError
-from magy_server.core.text.markdown import STOPS
 from magy_server.core.text.sanitizing import harmless
 from magy_server.lsp.client_options import Way
 from magy_server.lsp.plain.prompt_sessions import Answer
@@ -36,6 +35,8 @@ class Answers:
             self._server.show("Magy: cancelled.")
             return
         if answer.stop != "end_turn":
+            from magy_server.core.text.markdown import STOPS
+
             why = answer.message or "There are no further details."
             self._server.show(
                 f"Magy: the turn ended ({STOPS[answer.stop]}). {_short(why)[0]}",

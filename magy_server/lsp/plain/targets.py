@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from magy_server.api import present
 from magy_server.api.connected import Documents
 from magy_server.api.positions import column
 from magy_server.api.prompts.readable_files import Reach
@@ -47,6 +46,7 @@ class Pointing:
 
     async def at(self, uri: str, range: Range, diagnostics: Sequence[Diagnostic] = ()) -> Pointed:
         """Raises InvalidRequest: agents must not see that file, or there is none."""
+        from magy_server.api import present
         from magy_server.api.wire.editor import ContextParams
 
         name = self._reach.called(uri)
