@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import ast
 import inspect
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 TOP = Path(__file__).resolve().parents[1]
 SAID = "Generated from {source} by `make docs`; edit that instead."
-NOTICES = {".md": f"<!-- {SAID} -->", ".py": f"# {SAID}", ".ts": f"// {SAID}"}
+NOTICES = {".md": f"<!-- {SAID} -->\n", ".py": f"# {SAID}\n", ".ts": f"// {SAID}\n", ".json": ""}
 
 
 def protocol() -> Iterator[str]:
@@ -169,21 +170,9 @@ def shipped_agents() -> Iterator[str]:
     from magy_server.config import shipped
 
     texts = shipped.texts()
-    values = shipped.parsed(texts).model_dump(exclude_defaults=True)
-    yield (
-        '"""`agents/` and `skills/` come to these values while their texts have this digest."""\n\n'
-        "# fmt: off\n# ruff: noqa: E501\n"
-    )
-    yield "from __future__ import annotations\n"
-    yield "from collections.abc import Mapping\nfrom typing import Any\n"
-    yield f"DIGEST = {shipped.digest(texts)!r}\n"
-    yield "SHIPPED: Mapping[str, Any] = {"
-    for key in ("agents", "actions", "skills"):
-        yield f"    {key!r}: {{"
-        yield from (f"        {name!r}: {one!r}," for name, one in values[key].items())
-        yield "    },"
-    yield f"    'rules': {values['rules']!r},"
-    yield "}"
+    known = shipped.packed(shipped.parsed(texts), shipped.digest(texts))
+    said = {"about": SAID.format(source="agents and skills"), **known}
+    yield json.dumps(said, indent=1, ensure_ascii=False)
 
 
 def models() -> Iterator[str]:
@@ -285,7 +274,7 @@ PAGES: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
     "docs/reference/tools.md": ("magy_server/tools", tools),
     "magy_server/acp/v1.py": ("scripts/schemas/acp-v1.json", partial(acp_types, 1)),
     "magy_server/acp/v2.py": ("scripts/schemas/acp-v2.json", partial(acp_types, 2)),
-    "magy_server/config/shipped_agents.py": ("agents and skills", shipped_agents),
+    "magy_server/config/shipped_agents.json": ("agents and skills", shipped_agents),
     "magy_server/tools/tool_schemas.py": ("magy_server/tools", tool_schemas),
     # Last: it shows the first lines of the modules above.
     "docs/reference/rooms.md": ("the modules of magy_server", rooms),
@@ -331,7 +320,7 @@ def render(page: str) -> str:
     """The whole text of one of PAGES."""
     source, content = PAGES[page]
     notice = NOTICES[Path(page).suffix].format(source=source)
-    text = "\n".join((f"{notice}\n", *content()))
+    text = "\n".join((*filter(None, [notice]), *content()))
     return re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"
 
 

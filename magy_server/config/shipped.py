@@ -1,19 +1,20 @@
 """This module gives what Magy ships as agents, skills, actions and common rules. They are worked
-out beforehand (`shipped_agents.py`), since to read the YAML of these files takes a twelfth of a
+out beforehand (`shipped_agents.json`), since to read the YAML of these files takes a twelfth of a
 short command; the files themselves are read if somebody has changed one."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from magy_server.config import shipped_agents
+import orjson
+
 from magy_server.config.resources import resource
 from magy_server.core.actions import ActionSpec, parse_actions
-from magy_server.core.permit import Ruleset
+from magy_server.core.permit import Rule, Ruleset
 from magy_server.core.skills.skill import Skill, parse_skill
 from magy_server.core.specs import AgentSpec, parse_agent, parse_rules
 from magy_server.core.values import Value
@@ -26,6 +27,9 @@ BASES = ("build", "plan", "explore", "general")
 """These agents others extend, and `build` each of these: they are read first."""
 COMMON_RULES = "common rules"
 """What people read as the source of these rules."""
+
+
+WORKED_OUT = Path(__file__).with_name("shipped_agents.json")
 
 
 class Shipped(Value):
@@ -45,8 +49,9 @@ def shipped() -> Shipped:
 
 def of(texts: Mapping[str, str]) -> Shipped:
     """Takes texts as `texts` returns them. Raises InvalidConfig."""
-    if digest(texts) == shipped_agents.DIGEST:
-        return Shipped(**_placed(shipped_agents.SHIPPED))
+    known = orjson.loads(WORKED_OUT.read_bytes())
+    if digest(texts) == known["digest"]:
+        return _unpacked(known)
     return parsed({str(resource(name)): text for name, text in texts.items()})
 
 
@@ -59,7 +64,10 @@ def texts() -> Mapping[str, str]:
 
 
 def digest(texts: Mapping[str, str]) -> str:
-    return hashlib.sha256(repr(sorted(texts.items())).encode()).hexdigest()
+    found = hashlib.sha256()
+    for name in sorted(texts):
+        found.update(f"{name}\0{texts[name]}\0".encode())
+    return found.hexdigest()
 
 
 def parsed(texts: Mapping[str, str]) -> Shipped:
@@ -87,11 +95,38 @@ def _place(where: str) -> tuple[int, str]:
     return BASES.index(name) if name in BASES else len(BASES), where
 
 
-def _placed(value: Any) -> Any:
-    """Returns the same with the paths where the files are on this machine."""
-    if isinstance(value, dict):
-        return {
-            key: str(resource(one)) if key == "where" else _placed(one)
-            for key, one in value.items()
-        }
-    return tuple(map(_placed, value)) if isinstance(value, tuple) else value
+def packed(shipped: Shipped, digest: str) -> Mapping[str, Any]:
+    """Returns what `WORKED_OUT` has of them, as JSON: each list of rules stands there once, as most
+    agents share theirs with others."""
+    lists: list[Any] = []
+
+    def numbered(rules: dict[str, Any]) -> dict[str, Any]:
+        for one in rules["keys"].values():
+            if one not in lists:
+                lists.append(one)
+        return {**rules, "keys": {key: lists.index(one) for key, one in rules["keys"].items()}}
+
+    values = shipped.model_dump(mode="json", exclude_defaults=True)
+    agents = {name: {**a, "rules": numbered(a["rules"])} for name, a in values["agents"].items()}
+    rules = numbered(values["rules"])
+    return {"digest": digest, **values, "agents": agents, "rules": rules, "lists": lists}
+
+
+def _unpacked(known: Mapping[str, Any]) -> Shipped:
+    """Reverses `packed`, with the paths where the files are on this machine. Who has the same rules
+    shares them."""
+    above = resource()
+    agents, actions, skills = known["agents"], known["actions"], known["skills"]
+    own = (action for one in agents.values() for action in one.get("actions", ()))
+    for one in (*agents.values(), *filter(None, actions.values()), *skills.values(), *own):
+        one["where"] = str(above / one["where"])
+    lists = [tuple(Rule(**rule) for rule in rules) for rules in known["lists"]]
+    for one in agents.values():
+        one["rules"] = _rules(one["rules"], lists)
+    return Shipped(
+        agents=agents, actions=actions, skills=skills, rules=_rules(known["rules"], lists)
+    )
+
+
+def _rules(about: Mapping[str, Any], lists: Sequence[tuple[Rule, ...]]) -> Ruleset:
+    return Ruleset(**{**about, "keys": {key: lists[at] for key, at in about["keys"].items()}})

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from magy_server.config import shipped, shipped_agents
+import orjson
+
+from magy_server.config import shipped
 from magy_server.config.resources import resource
 
 
 def test_what_was_worked_out_is_what_the_files_say() -> None:
     texts = shipped.texts()
-    assert shipped.digest(texts) == shipped_agents.DIGEST
+    assert shipped.digest(texts) == orjson.loads(shipped.WORKED_OUT.read_bytes())["digest"]
     read = shipped.parsed({str(resource(name)): text for name, text in texts.items()})
     assert shipped.shipped() == read
     assert read.agents["build"].where == str(resource("agents", "build.md"))
