@@ -389,8 +389,10 @@ def _limit(
 def _lowered(table: str, held: Mapping[str, Any], caps: Mapping[str, Any]) -> dict[str, Any]:
     """The limits that an untrusted project changes: only to stricter ones. In `limits` 0 means
     none, so is widest; in `spawn` it is what it is, and clamped."""
+    lowered: dict[str, Any] = {}
+    if not caps:
+        return lowered
     defaults = Settings().model_dump()[table]
-    lowered = {}
     for name, cap in caps.items():
         name = name.removeprefix("max:")
         now = held.get(name, defaults.get(name, 0))

@@ -108,7 +108,7 @@ class Briefed(Value):
     """Tokens from which on the conversation is compacted; 0: never by itself."""
     thinking_tokens: int = 0
     temperature: float | None = None
-    limits: Limits = Limits()
+    limits: Limits = Limits.usual()
 
     @property
     def shown(self) -> tuple[Section, ...]:
@@ -166,7 +166,7 @@ class Replied(Value):
     model: str
     content: tuple[Part, ...]
     stop: Literal["end_turn", "tool_use", "max_tokens", "refusal", "cancelled", "stray_call"]
-    usage: Usage = Usage()
+    usage: Usage = Usage.usual()
     cost: float | None = None
     """US dollars, by the price table of that day; None: the price is not known."""
 
@@ -257,7 +257,7 @@ class Started(Value):
 
     type: Literal["started"] = "started"
     call: CallId
-    evidence: Evidence = Evidence()
+    evidence: Evidence = Evidence.usual()
 
 
 class Finished(Value):
@@ -326,7 +326,7 @@ class Consulted(Value):
     model: str
     request: Hash
     text: str
-    usage: Usage = Usage()
+    usage: Usage = Usage.usual()
     cost: float | None = None
 
 
@@ -339,7 +339,7 @@ class Suggested(Value):
     root: str | None
     model: str
     outcome: Literal["text", "nothing", "cancelled", "failed"]
-    usage: Usage = Usage()
+    usage: Usage = Usage.usual()
     cost: float | None = None
     why: str = ""
 
@@ -368,7 +368,7 @@ class Compacted(Value):
     resting: bool = False
     request: Hash | None = None
     model: str = ""
-    usage: Usage = Usage()
+    usage: Usage = Usage.usual()
     cost: float | None = None
 
 

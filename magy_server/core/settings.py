@@ -254,7 +254,7 @@ class SandboxSettings(Given):
         "in the workspace, run without a question. An agent must then say that a command needs the "
         "network, and that is asked about.",
     )
-    limits: SandboxLimits = SandboxLimits()
+    limits: SandboxLimits = SandboxLimits.usual()
 
 
 class CompletionSettings(Given):
@@ -371,7 +371,7 @@ class MirrorSettings(Given):
 class Settings(Given):
     """`magy.toml`."""
 
-    magy: Identity = Identity()
+    magy: Identity = Identity.usual()
     default_agent: str = Field(default="build", description="The agent that new sessions use.")
     custom_agents: bool = Field(
         default=True,
@@ -387,12 +387,12 @@ class Settings(Given):
         "`sandbox`) that nobody else can change; see howto/policy.md.",
     )
     titles: bool = Field(default=True, description="Whether the model gives each session a title.")
-    model: ModelSettings = ModelSettings()
+    model: ModelSettings = ModelSettings.usual()
     provider: list[ProviderSettings] = Field(
         default=[], description="More providers, or changes to those that Magy knows, by name."
     )
-    limits: LimitSettings = LimitSettings()
-    spawn: SpawnSettings = SpawnSettings()
+    limits: LimitSettings = LimitSettings.usual()
+    spawn: SpawnSettings = SpawnSettings.usual()
     permission: Permission = Field(
         default={}, description="Rules by key, as in an agent file; see permissions.md."
     )
@@ -409,10 +409,10 @@ class Settings(Given):
     mcp: dict[str, McpServer] = Field(
         default={}, description="Servers of the Model Context Protocol, by name; see howto/mcp.md."
     )
-    edits: EditSettings = EditSettings()
-    tools: ToolSettings = ToolSettings()
-    sandbox: SandboxSettings = SandboxSettings()
-    completion: CompletionSettings = CompletionSettings()
+    edits: EditSettings = EditSettings.usual()
+    tools: ToolSettings = ToolSettings.usual()
+    sandbox: SandboxSettings = SandboxSettings.usual()
+    completion: CompletionSettings = CompletionSettings.usual()
     hook: list[HookSettings] = Field(
         default=[], description="Commands to run at named moments; see howto/hooks.md."
     )
@@ -426,8 +426,8 @@ class Settings(Given):
         description="Whether a skill whose words stand in your prompt goes along unasked; "
         "`magy skills explain PROMPT` says which would.",
     )
-    magi: MagiSettings = MagiSettings()
-    casper: CasperSettings = CasperSettings()
-    audit: AuditSettings = AuditSettings()
-    redact: RedactSettings = RedactSettings()
-    mirror: MirrorSettings = MirrorSettings()
+    magi: MagiSettings = MagiSettings.usual()
+    casper: CasperSettings = CasperSettings.usual()
+    audit: AuditSettings = AuditSettings.usual()
+    redact: RedactSettings = RedactSettings.usual()
+    mirror: MirrorSettings = MirrorSettings.usual()

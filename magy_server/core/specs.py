@@ -63,9 +63,9 @@ class AgentSpec(Value):
     plugin: str = ""
     rules: Ruleset
     prompt: str
-    personality: Personality = Personality()
-    expertise: Expertise = Expertise()
-    worktree: WorktreeSettings = WorktreeSettings()
+    personality: Personality = Personality.usual()
+    expertise: Expertise = Expertise.usual()
+    worktree: WorktreeSettings = WorktreeSettings.usual()
     actions: tuple[ActionSpec, ...] = ()
     where: str = ""
 

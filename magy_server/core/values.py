@@ -4,7 +4,7 @@
 # would be texts, and pydantic compiles each by itself when the class is made.
 
 import hashlib
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -36,6 +36,13 @@ class Value(BaseModel):
         # Nobody asks which fields were given, and a set of their names for each value would take a
         # third of the memory of a folded log.
         object.__setattr__(self, "__pydantic_fields_set__", _FIELDS_GIVEN)
+
+    @classmethod
+    def usual(cls) -> Self:
+        """Returns the one in which everything is as it is by default. Pydantic makes the validator
+        of a class with the first value that it checks: as there is nothing to check, it makes
+        none for the defaults of fields, which are there from the start."""
+        return cast(Self, cls.model_construct())
 
 
 # --- what people and models say ---------------------------------------------------------------
@@ -161,7 +168,7 @@ class Usage(Value):
         )
 
 
-NO_USAGE = Usage()
+NO_USAGE = Usage.usual()
 
 
 class Task(Value):
@@ -325,7 +332,7 @@ class Version(Value):
         return hash((self.hash, self.kind))
 
 
-NO_FILE = Version()
+NO_FILE = Version.usual()
 """Nothing is at the path."""
 
 

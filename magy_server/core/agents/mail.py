@@ -57,7 +57,7 @@ class Report(Value):
     status: Status
     stop: str
     requests: int = 0
-    usage: Usage = Usage()
+    usage: Usage = Usage.usual()
     cost: float = 0.0
     """US dollars, of the requests whose price is known."""
     unpriced: int = 0
