@@ -9,12 +9,14 @@ classes of a process never have an instance. Type checkers see the standard deco
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from inspect import get_annotations
+from itertools import chain
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, ClassVar, get_origin
 
+Field = dataclasses.Field[Any]
 _NONE = object()
 """Stands for an argument that was not given."""
 
@@ -84,36 +86,63 @@ def _changed(given: type, defaults: Mapping[str, Any], methods: Mapping[str, Any
 
 
 class _Fields:
-    """Has the place of `__dataclass_fields__` until somebody asks for it."""
+    """Has the place of `__dataclass_fields__`. What the standard library has there is worked out
+    when somebody asks for it; the methods below need less."""
 
-    __slots__ = ("defaults", "kind", "kw_only")
+    __slots__ = ("defaults", "found", "kind", "kw_only")
 
     def __init__(self, kind: type, defaults: Mapping[str, Any], kw_only: bool) -> None:
         self.kind, self.defaults, self.kw_only = kind, defaults, kw_only
+        self.found: Mapping[str, Field] | None = None
 
-    def __get__(self, instance: object, kind: type) -> Mapping[str, dataclasses.Field[Any]]:
-        body = {
-            "__module__": self.kind.__module__,
-            "__doc__": "Has what the class itself adds.",
-            "__annotations__": get_annotations(self.kind),
-            **self.defaults,
-        }
-        own: Any = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=self.kw_only)(
-            type(self.kind.__name__, (), body)
-        )
-        found: dict[str, dataclasses.Field[Any]] = {}
-        for above in reversed(self.kind.__mro__[1:]):
-            found |= getattr(above, "__dataclass_fields__", {})
-        found |= own.__dataclass_fields__
-        setattr(self.kind, "__dataclass_fields__", found)  # noqa: B010
-        return found
+    def __get__(self, instance: object, kind: type) -> Mapping[str, Field]:
+        if self.found is None:
+            body = {
+                "__module__": self.kind.__module__,
+                "__doc__": "Has what the class itself adds.",
+                "__annotations__": get_annotations(self.kind),
+                **self.defaults,
+            }
+            standard = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=self.kw_only)
+            own: Any = standard(type(self.kind.__name__, (), body))
+            above = [getattr(one, "__dataclass_fields__", {}) for one in self.kind.__mro__[1:]]
+            self.found = dict(chain(*(one.items() for one in reversed(above))))
+            self.found |= own.__dataclass_fields__
+        return self.found
+
+    def own(self) -> Iterator[Field]:
+        """Those that the class itself adds."""
+        kw_only = self.kw_only
+        for name, about in get_annotations(self.kind).items():
+            if _is_field(about):
+                default = self.defaults.get(name, dataclasses.MISSING)
+                given = isinstance(default, dataclasses.Field)
+                one: Field = default if given else dataclasses.field(default=default)
+                one.name = name
+                if one.kw_only is dataclasses.MISSING:
+                    one.kw_only = kw_only
+                yield one
+            elif about in ("KW_ONLY", dataclasses.KW_ONLY):
+                kw_only = True
+
+
+def _fields(kind: type) -> Iterable[Field]:
+    """Returns the fields of a class, those of the classes above it first."""
+    found: dict[str, Field] = {}
+    for one in reversed(kind.__mro__):
+        fields = vars(one).get("__dataclass_fields__")
+        if isinstance(fields, _Fields):
+            found |= {field.name: field for field in fields.own()}
+        elif fields is not None:
+            found |= fields
+    return found.values()
 
 
 class _Places:
     """Has the place of `__match_args__`."""
 
     def __get__(self, instance: object, kind: Any) -> tuple[str, ...]:
-        return tuple(one.name for one in dataclasses.fields(kind) if one.init and not one.kw_only)
+        return tuple(one.name for one in _fields(kind) if one.init and not one.kw_only)
 
 
 def _first_init(self: Any, /, *args: Any, **given: Any) -> None:
@@ -158,7 +187,7 @@ def _init(kind: Any) -> Any:
     names: dict[str, Any] = {"_set": object.__setattr__, "_NONE": _NONE}
     given: dict[bool, list[str]] = {False: [], True: []}
     lines: list[str] = []
-    for one in dataclasses.fields(kind):
+    for one in _fields(kind):
         name, default, made = one.name, f"_default_{one.name}", f"_make_{one.name}"
         value, usual = name, ""
         if one.default_factory is not dataclasses.MISSING:
@@ -209,7 +238,7 @@ def _hash(kind: type) -> Any:
 
 def _compared(kind: Any) -> Callable[[Any], Any]:
     """Returns what gives the values that count when two are compared."""
-    names = [one.name for one in dataclasses.fields(kind) if one.compare]
+    names = [one.name for one in _fields(kind) if one.compare]
     if len(names) > 1:
         return attrgetter(*names)
     return lambda value: tuple(getattr(value, name) for name in names)
@@ -217,7 +246,7 @@ def _compared(kind: Any) -> Callable[[Any], Any]:
 
 def _state(kind: Any) -> Any:
     """For copies and pickles, since a frozen instance cannot be changed attribute by attribute."""
-    names = [one.name for one in dataclasses.fields(kind)]
+    names = [one.name for one in _fields(kind)]
 
     def __getstate__(self: Any) -> list[Any]:
         return [getattr(self, name) for name in names]
@@ -226,7 +255,7 @@ def _state(kind: Any) -> Any:
 
 
 def _set_state(kind: Any) -> Any:
-    names = [one.name for one in dataclasses.fields(kind)]
+    names = [one.name for one in _fields(kind)]
 
     def __setstate__(self: Any, state: list[Any]) -> None:
         for name, value in zip(names, state, strict=True):

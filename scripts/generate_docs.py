@@ -124,7 +124,8 @@ def _event(node: ast.ClassDef, title: str) -> str:
         about = ""
         if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
             about = str(after.value.value)
-        default = _code(ast.unparse(line.value)) if line.value else ""
+        value = ast.unparse(line.value).replace(".usual()", "()") if line.value else ""
+        default = _code(value) if value else ""
         rows.append((ast.unparse(line.target), _code(ast.unparse(line.annotation)), default, about))
     about = _prose(inspect.cleandoc(ast.get_docstring(node) or ""))
     return f"### {title}\n\n{about}{_table(('Field', 'Type', 'Default', ''), rows)}\n"

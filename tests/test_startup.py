@@ -114,20 +114,23 @@ async def test_the_engine_is_loaded_when_the_client_is_ready(tmp_path: Path) -> 
     command = (sys.executable, "-X", "importtime", "-m", "magy_server", "lsp")
     async with Client.spawn(command, cwd=tmp_path) as client:
         await client.initialize(tmp_path)
-        sessions = await client.request("magy/session/list", {"cwd": str(tmp_path)})
-        assert sessions["sessions"] == []
+        assert (await client.request("magy/agent/list"))["agents"]
         loaded = imported(client.stderr.decode())
         assert "sqlite3" in loaded and not loaded & {"pygls", "lsprotocol", "email", "zipfile"}
         modules = set(IMPORT_TIME.findall(client.stderr.decode()))
         assert "magy_server.engine.runner" in modules
         seldom = {"tools.kit", "tools.web.github_tool", "edits.plan", "api.rewrites.rewrite_verbs",
                   "api.completions.suggesting", "api.doctor", "api.editor_answers",
-                  "api.prompts.context", "engine.snapshot_format",
+                  "api.prompts.context", "engine.snapshot_format", "api.sessions.session_verbs",
+                  "api.present", "core.text.markdown",
                   "tools.git.repository"}  # fmt: skip
-        assert not modules & {f"magy_server.{one}" for one in seldom}
+        found = modules & {f"magy_server.{one}" for one in seldom}
+        assert not found
         topics = {"magi", "graphs", "permissions", "methods", "reviews", "commands", "children",
-                  "completions", "editor", "models", "servers"}  # fmt: skip
+                  "completions", "editor", "models", "servers", "sessions"}  # fmt: skip
         assert not modules & {f"magy_server.api.wire.{topic}" for topic in topics}
+        sessions = await client.request("magy/session/list", {"cwd": str(tmp_path)})
+        assert sessions["sessions"] == []
         with pytest.raises(RpcError):
             await client.request("magy/magi/list", {"sessionId": "nobody"})
         assert "magy_server.api.wire.magi" in IMPORT_TIME.findall(client.stderr.decode())

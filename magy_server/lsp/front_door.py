@@ -151,16 +151,18 @@ class EditorFrontDoor:
         return Answering(methods, answering.commands)
 
     def _warming_too(self, handler: Handler, service: Service, server: Server) -> Handler:
-        """Somebody means to talk to a model."""
+        """Somebody means to talk to a model; but first they are answered."""
 
         async def handle(params: dict[str, Any]) -> Any:
-            if self._warming is None:
-                from magy_server.api.warming import warm
+            try:
+                return await handler(params)
+            finally:
+                if self._warming is None:
+                    from magy_server.api.warming import warm
 
-                self._warming = server.connection.spawn(
-                    warm(service, next(iter(_roots(server)), None))
-                )
-            return await handler(params)
+                    self._warming = server.connection.spawn(
+                        warm(service, next(iter(_roots(server)), None))
+                    )
 
         return handle
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from magy_server.api.places import uri_of
 from magy_server.api.sessions.transcripts import file_name, write
-from magy_server.api.wire import sessions as wire
 from magy_server.core.errors import MagyError
-from magy_server.core.text.markdown import fenced
 from magy_server.core.text.sanitizing import LINE, shortened
 from magy_server.dataclass import dataclass
 from magy_server.lsp.server import Server
+
+if TYPE_CHECKING:
+    from magy_server.api.wire import sessions as wire
 
 ALL = "Show all of it"
 COVERS = 600
@@ -101,6 +102,8 @@ def _message(question: wire.Interaction, who: str) -> tuple[str, bool]:
 
 
 def _whole(question: wire.Interaction) -> str:
+    from magy_server.core.text.markdown import fenced
+
     parts = [
         fenced(_text(part), "diff" if part["type"] == "diff" else "") for part in question.content
     ]
