@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
@@ -141,6 +140,8 @@ def read(path: Path) -> Layer:
         return Layer(str(path), {})
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidConfig(f"{path} cannot be read: {error}.") from None
+    import tomllib  # many have no such file
+
     if _NESTED.search(text):
         raise InvalidConfig(
             f"{path} has a key of more than {_DEEPEST} parts; no setting is that deep."

@@ -8,8 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict
 
@@ -58,6 +56,8 @@ def read(folder: str) -> Pin | None:
 
 def write(pin: Pin, folder: str) -> None:
     """Raises OSError."""
+    import tempfile
+
     path = os.path.join(folder, FILE)
     with tempfile.TemporaryDirectory(dir=os.path.dirname(folder), prefix=".pin-") as beside:
         fresh = os.path.join(beside, FILE)
@@ -121,6 +121,8 @@ def files_of(folder: str) -> Iterator[str]:
 
 def copy(folder: str, target: str) -> None:
     """Copies what belongs to a skill. Raises OSError."""
+    import shutil
+
     for path in files_of(folder):
         to = os.path.join(target, os.path.relpath(path, folder))
         os.makedirs(os.path.dirname(to), exist_ok=True)

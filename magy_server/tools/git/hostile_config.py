@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 
@@ -101,6 +100,8 @@ def settings(env: Mapping[str, str], cwd: str, *options: str) -> Iterator[tuple[
 
 
 def _program(env: Mapping[str, str]) -> str | None:
+    import shutil
+
     found = shutil.which("git", path=env.get("PATH"))
     return found if found and os.path.isabs(found) else None
 

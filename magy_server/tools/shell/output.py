@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import os
-import tempfile
 import time
 from bisect import bisect_right
 from collections.abc import Callable
@@ -46,6 +45,8 @@ class Output:
     """Fed with bytes in any pieces; what it keeps in memory does not grow with the output."""
 
     def __init__(self) -> None:
+        import tempfile  # with the first command
+
         self.chars = 0
         self.lines = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -35,6 +34,8 @@ class PipedPrograms:
         variables: Mapping[str, str],
         root: str,
     ) -> Program:
+        import shutil
+
         call = f"{os.getpid()}.{name}"
         env = {**self._processes.environment(directory, "mcp", call), **variables}
         marked = env[groups.VARIABLE] = groups.mark("mcp", call)

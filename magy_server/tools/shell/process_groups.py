@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -81,6 +80,8 @@ def _empties(group: int) -> bool:
 def given(data: bytes) -> Iterator[BinaryIO | None]:
     """The input of a process, if there is any; no pipe, so that nobody has to write while its
     answer is read."""
+    import tempfile  # few processes have any
+
     with tempfile.TemporaryFile() if data else nullcontext() as file:
         if file is not None:
             file.write(data)

@@ -11,7 +11,6 @@ import asyncio
 import errno
 import logging
 import os
-import shutil
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -36,9 +35,13 @@ logger = logging.getLogger(__name__)
 def shell() -> list[str]:
     """The shell's argv up to the command line: bash without start-up files, because it is bash that
     the judge of permissions reads. Raises ToolError when there is none."""
-    for bash in (*_BASH, shutil.which("bash")):
-        if bash and os.access(bash, os.X_OK):
-            return [bash, "--norc", "--noprofile", "-c", "--"]
+    bash = next((one for one in _BASH if os.access(one, os.X_OK)), None)
+    if bash is None:
+        import shutil  # most have it there
+
+        bash = shutil.which("bash")
+    if bash is not None:
+        return [bash, "--norc", "--noprofile", "-c", "--"]
     raise ToolError("bash is not installed on this machine, so no command can run. Tell the user.")
 
 
