@@ -43,7 +43,6 @@ from magy_server.engine.trees import Herald
 from magy_server.engine.world import Expand, World, read_project
 from magy_server.hooks.hooks import Hooks
 from magy_server.listeners.audit import Audit, audit_directory
-from magy_server.listeners.mirror import mirroring
 from magy_server.listeners.titles import Titles
 from magy_server.mcp.kept_logins import kept
 from magy_server.mcp.servers import UNCHANGING, Means, Servers
@@ -67,7 +66,6 @@ from magy_server.tools.files.commits import Commits
 from magy_server.tools.files.pictures import picture
 from magy_server.tools.files.workspace import WorkspaceFiles
 from magy_server.tools.prompts.instructions import instructions
-from magy_server.tools.prompts.mentions import expand as mentioned
 from magy_server.tools.prompts.skill_tool import skills_section
 from magy_server.tools.shell.piped_programs import PipedPrograms
 from magy_server.tools.shell.process_groups import end_group
@@ -289,6 +287,8 @@ async def _mirrors(
 ) -> Sequence[Listener]:
     if not settings.enabled:
         return ()
+    from magy_server.listeners.mirror import mirroring
+
     place = Path(settings.directory).expanduser() if settings.directory else state
     return (await closing.enter_async_context(mirroring(store, bus, place)),)
 
@@ -417,6 +417,8 @@ def _expand(editor: Editor) -> Expand:
         actions: Mapping[str, ActionSpec],
         skills: Skills,
     ) -> tuple[tuple[Content, ...], Mapping[Hash, bytes]]:
+        from magy_server.tools.prompts.mentions import expand as mentioned
+
         return await mentioned(
             root, content, skills=skills, actions=actions, editor=editor, rules=rules
         )

@@ -13,8 +13,8 @@ LOG = logging.getLogger(__name__)
 
 
 async def warm(service: Service, root: str | None) -> None:
-    """Imports, in a thread, the tools, what the first request to the default model will need, and
-    at last what tells of the place where the person is.
+    """Imports, in a thread, the tools, what reads prompts, what the first request to the default
+    model will need, and at last what tells of the place where the person is.
     What is there by then stays for as long as the process, so that nobody looks for garbage in it
     any more."""
     await asyncio.to_thread(_tools)
@@ -29,7 +29,8 @@ async def warm(service: Service, root: str | None) -> None:
 
 
 def _tools() -> None:
-    import magy_server.tools.kit  # noqa: F401
+    import magy_server.tools.kit
+    import magy_server.tools.prompts.mentions  # noqa: F401
 
 
 def _surroundings() -> None:
