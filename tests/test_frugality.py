@@ -25,7 +25,7 @@ from bench.modules import counted
 from bench.recording_model import serving
 from bench.turns import stage
 
-MODULES = 655
+MODULES = 645
 """Imported by `magy run` from its start to its end, the standard library's included."""
 FIRST = 11_776
 """Bytes of the first request, in a project without instructions."""
