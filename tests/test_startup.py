@@ -125,7 +125,7 @@ async def test_the_engine_is_loaded_when_the_client_is_ready(tmp_path: Path) -> 
                   "api.completions.suggesting", "api.doctor", "api.editor_answers",
                   "api.prompts.context", "engine.snapshot_format", "api.sessions.session_verbs",
                   "api.present", "core.text.markdown", "tools.prompts.mentions",
-                  "listeners.mirror",
+                  "listeners.mirror", "core.shell.simple_commands", "core.policy.command_rules",
                   "tools.git.repository"}  # fmt: skip
         found = modules & {f"magy_server.{one}" for one in seldom}
         assert not found

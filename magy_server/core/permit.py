@@ -15,11 +15,6 @@ from magy_server.core.mcp.names import PREFIX, covers, is_earlier, keys_for
 from magy_server.core.patterns import literal, matches_command, matches_file
 from magy_server.core.policy import guardrails
 from magy_server.core.policy.guardrails import NOBODY, Guardrail, Said
-from magy_server.core.shell.deny_patterns import is_about
-from magy_server.core.shell.nested_commands import program
-from magy_server.core.shell.remembered_commands import remembered_words
-from magy_server.core.shell.simple_commands import quote
-from magy_server.core.shell.unknown_programs import may_run
 from magy_server.core.values import (
     Action,
     Confinement,
@@ -226,11 +221,7 @@ def _command(resource: Resource, key: str, sources: Sequence[Ruleset]) -> Decisi
     found = [d for source in sources for d in _says(source, key, resource)]
     rules = [(s, k, rule) for s in sources for k, some in _chain(s, key) for rule in some]
     if not resource.opaque:
-        for source, name, rule in rules if resource.kind == "exec" else ():
-            if rule.action != "allow" and may_run(rule.pattern, resource.argv):
-                why = f"may run what is meant by {_text(source, name, rule)}: ask"
-                found.append(Decision(action="ask", rule=why, firm=rule.action == "deny"))
-        return _strictest_source(found)
+        return _strictest_source([*found, *_meant(rules, resource)])
     if any(rule.pattern != "*" for _, _, rule in rules):
         # Patterns say that this person tells commands apart; this one cannot be told.
         found = [d for d in found if d.action != "allow"]
@@ -241,6 +232,18 @@ def _command(resource: Resource, key: str, sources: Sequence[Ruleset]) -> Decisi
     if not found:
         return Decision(action="ask", rule="a part that cannot be checked matches nothing: ask")
     return _strictest_source(found)
+
+
+def _meant(rules: Iterable[tuple[Ruleset, str, Rule]], resource: Resource) -> Iterator[Decision]:
+    """Returns what comes of rules about commands that this one may run without naming them."""
+    if resource.kind != "exec":
+        return
+    from magy_server.core.shell.unknown_programs import may_run
+
+    for source, name, rule in rules:
+        if rule.action != "allow" and may_run(rule.pattern, resource.argv):
+            why = f"may run what is meant by {_text(source, name, rule)}: ask"
+            yield Decision(action="ask", rule=why, firm=rule.action == "deny")
 
 
 def _argument(resource: Resource, key: str, sources: Sequence[Ruleset]) -> Iterator[_Verdict]:
@@ -419,20 +422,9 @@ def _matches(pattern: str, action: Action, resource: Resource) -> bool:
         return matches_file(pattern, resource.subject, resource.relative, exact=exact)
     if resource.kind != "exec" or action == "allow":
         return matches_command(pattern, resource.subject)
-    # what is forbidden is so however it is written
-    if any(matches_command(pattern, text) for text in _spellings(resource)):
-        return True
-    return is_about(pattern, resource.argv, resource.globbed) or is_about(pattern, resource.written)
+    from magy_server.core.policy.command_rules import is_forbidden
 
-
-def _spellings(resource: Resource) -> Iterator[str]:
-    """Returns the spellings of a command: also without its program's directory and version."""
-    yield resource.subject
-    if resource.argv:
-        first = resource.argv[0]
-        tail = resource.subject.removeprefix(quote(first))
-        for name in (first.rpartition("/")[2], first.rpartition("/")[2].lower(), program(first)):
-            yield name + tail
+    return is_forbidden(pattern, resource)
 
 
 # --- grants ---------------------------------------------------------------------------------------
@@ -463,16 +455,20 @@ def _host(subject: str) -> str:
 
 
 def _prefix(resource: Resource) -> str | None:
-    count = remembered_words(resource.argv, resource.globbed)
-    if count == 0:
-        return None
-    return _there(resource) + literal(" ".join(map(quote, resource.argv[:count]))) + " *"
+    from magy_server.core.policy.command_rules import prefix
+
+    found = prefix(resource)
+    return None if found is None else _there(resource) + found
 
 
 def _there(resource: Resource) -> str:
     """What stands before a command that runs elsewhere than in the root: in another directory the
     same words run another script, or follow another file of rules."""
-    return literal(f"cd {quote(resource.place)} && ") if resource.place else ""
+    if not resource.place:
+        return ""
+    from magy_server.core.policy.command_rules import there
+
+    return there(resource.place)
 
 
 def _is_granted(pattern: str, resource: Resource) -> bool:

@@ -11,7 +11,6 @@ import posixpath
 from collections.abc import Mapping
 
 from magy_server.core.permit import EDITOR_KEYS, Ruleset, decide
-from magy_server.core.shell.simple_commands import parse
 from magy_server.core.values import Action, Decision, Effect, Facts, Resource
 
 _ROOT = "/the-workspace"
@@ -51,6 +50,8 @@ def _facts(key: str, call: str) -> Facts:
 
 
 def _commands(line: str) -> list[Resource]:
+    from magy_server.core.shell.simple_commands import parse  # few examples tell of commands
+
     found = []
     for part in parse(line, _HOME):
         found.append(part.resource())

@@ -13,16 +13,13 @@ the call would touch: each simple command of a command line in its plain form, p
 quotes and blanks hide nothing.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.policy.linear_patterns import checked, found_in
-from magy_server.core.shell.git_arguments import subcommand
-from magy_server.core.shell.nested_commands import program
-from magy_server.core.shell.simple_commands import parse
 from magy_server.core.values import Decision, Facts, Value
 from magy_server.dataclass import dataclass
 
@@ -154,10 +151,19 @@ def _touched(facts: Facts) -> Iterator[str]:
             yield resource.relative
         if resource.written:
             yield " ".join(resource.written)
-        if resource.argv and program(resource.argv[0]) == "git":
-            at = subcommand(resource.argv)
-            if at is not None and at > 1:  # without the options of git itself
-                yield " ".join(("git", *resource.argv[at:]))
+        if resource.argv:
+            yield from _of_git(resource.argv)
+
+
+def _of_git(words: Sequence[str]) -> Iterator[str]:
+    """A command of git without the options of git itself."""
+    from magy_server.core.shell.git_arguments import subcommand
+    from magy_server.core.shell.nested_commands import program
+
+    if program(words[0]) == "git":
+        at = subcommand(words)
+        if at is not None and at > 1:
+            yield " ".join(("git", *words[at:]))
 
 
 def check(rails: Iterable[Guardrail], where: str) -> None:
@@ -206,5 +212,9 @@ def _check_examples(rail: Guardrail, place: str) -> None:
 
 def _matches(rail: Guardrail, text: str) -> bool:
     """As a call is held against it: of a command line also each simple command."""
-    commands = [part.text for part in parse(text)] if rail.tool in _SHELL else []
-    return any(found_in(rail.pattern, one) for one in (text, *commands))
+    texts = [text]
+    if rail.tool in _SHELL:
+        from magy_server.core.shell.simple_commands import parse
+
+        texts += [part.text for part in parse(text)]
+    return any(found_in(rail.pattern, one) for one in texts)

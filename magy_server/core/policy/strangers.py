@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from magy_server.core.mcp.names import in_words, server_of
-from magy_server.core.shell import networking
 from magy_server.core.text.sanitizing import shortened
 from magy_server.core.values import Content, Decision, Embedded, Facts, Image, Resource
 from magy_server.regex import regex
@@ -51,6 +50,8 @@ def places(facts: Facts, key: str, root: str, *, vouched: bool) -> tuple[str, ..
 
 
 def _places(facts: Facts, key: str, root: str, vouched: bool) -> Iterator[str]:
+    from magy_server.core.shell import networking
+
     commands = [one for one in facts.resources if one.kind == "exec"]
     if not vouched and (key == _EDITOR or commands):
         yield _not_trusted(root)
@@ -102,6 +103,8 @@ def found(facts: Facts, text: str) -> tuple[str, ...]:
     """Returns the files in folders of dependencies of which a search has shown lines, and the MCP
     servers whose tools were described: `text` is what the model was told. A search leaves out such
     folders if git ignores them."""
+    from magy_server.core.shell import networking
+
     if any(map(networking.searches, facts.resources)):
         shape = _PRINTED
     elif facts.kind == "search":
@@ -195,6 +198,8 @@ def wants(facts: Facts, key: str) -> str:
         return "may reach the network"
     if any(resource.kind == "net" for resource in facts.resources):
         return "wants the network"
+    from magy_server.core.shell import networking
+
     for command in runs:
         if command.opaque:
             return "may reach the network, as it cannot be checked"

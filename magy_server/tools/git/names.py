@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Sequence
 
 from magy_server.core.errors import ToolError
-from magy_server.core.shell.simple_commands import quote
 from magy_server.core.values import Resource
 from magy_server.dataclass import dataclass
 from magy_server.tools.files.paths import below, canonical
@@ -46,6 +45,8 @@ def chunks(names: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 
 def command(*argv: str) -> Resource:
     """Returns what a call amounts to, for the rules about commands."""
+    from magy_server.core.shell.simple_commands import quote
+
     return Resource(kind="exec", subject=" ".join(map(quote, argv)), argv=argv)
 
 
