@@ -114,6 +114,11 @@ def completed(context: RunContext, result: Result) -> Outcome:
     return finished, blobs
 
 
+def timed(finished: Finished, duration: float) -> Finished:
+    """`duration`: how long the call took, in seconds."""
+    return finished.model_copy(update={"duration": duration})
+
+
 async def happened(files: Files, root: str, call: CallState) -> tuple[FileChange, ...]:
     """What a call that did not complete had changed by then, found by looking."""
     found = []

@@ -19,7 +19,7 @@ from pydantic_core import PydanticSerializationError
 
 from magy_server.core import prompt
 from magy_server.core.codec import encode
-from magy_server.core.errors import OverBudget, ProviderError
+from magy_server.core.errors import Conflict, OverBudget, ProviderError
 from magy_server.core.events import CompactAsked, Ended, Event, Replied
 from magy_server.core.ports import ModelFacts, ModelRequest, Provider, Reading
 from magy_server.core.prompting import sizes
@@ -69,7 +69,14 @@ async def call_model(
             came = CompactAsked(why="too_long")
     if isinstance(came, Ended):
         came = await ends(came)
-    await session.append(lambda now: Write([came]) if _awaits(now, state) else None)
+    write = await early.along(came) if isinstance(came, Replied) else Write([came])
+    try:
+        await session.append(lambda now: write if _awaits(now, state) else None)
+    except Conflict:
+        if not write.others:
+            raise
+        early.discard()  # it was allowed by grants that are no more
+        await session.append(lambda now: Write([came]) if _awaits(now, state) else None)
 
 
 async def request_of(state: State, world: World) -> ModelRequest:

@@ -32,7 +32,16 @@ from magy_server.core.steps import Admit, End, Step
 from magy_server.core.tool import Tool
 from magy_server.core.values import Call, Evidence, Hash, Text
 from magy_server.engine.briefing import briefing as briefing_of
-from magy_server.engine.calls import Outcome, closed, completed, failed, happened, look, supervised
+from magy_server.engine.calls import (
+    Outcome,
+    closed,
+    completed,
+    failed,
+    happened,
+    look,
+    supervised,
+    timed,
+)
 from magy_server.engine.compaction import compacted, given_up
 from magy_server.engine.context import RunContext
 from magy_server.engine.feature_ports import Features, Landed
@@ -139,7 +148,7 @@ class Performer:
 
     async def judge(self, call_id: str) -> None:
         while (call := self._open(call_id)) and not call.judged:
-            write = await self._judged_ahead(call.call)
+            write = await self.early.verdict(call.call)
             write = write or await judge(self._session, self._world, self._features, call.call)
             try:
                 await self._session.append(partial(_if_open, write, call_id))
@@ -147,16 +156,6 @@ class Performer:
                 now = await self._world.project(self._session.state.root)
                 if all(batch.after == now.head for batch in write.others):
                     raise
-
-    async def _judged_ahead(self, call: Call) -> Write | None:
-        """What to append for a call that ran while the reply streamed: verdict and result."""
-        tool = self._tools.get(call.name)
-        write = await self.early.judged(call, tool) if tool else None
-        if write and (ran := self.early.finished(call.id)):
-            finished, blobs = ran.outcome
-            events = [*write.events, _timed(finished, ran.duration), *ran.events]
-            return replace(write, events=events, blobs={**write.blobs, **blobs})
-        return write
 
     async def refuse(self, calls: Sequence[str]) -> None:
         """Tells the model that the person said no to these calls, and why."""
@@ -227,12 +226,12 @@ class Performer:
 
     async def _append(self, outcome: Outcome, duration: float, more: Sequence[Event]) -> None:
         finished, blobs = outcome
-        end = _timed(finished, duration)
+        end = timed(finished, duration)
         try:
             await self._end_call(end, Write([end, *more], blobs))
         except ProposedElsewhere as error:  # nothing was done, and nothing is proposed
             end = Finished(call=end.call, status="failed", for_model=error.message)
-            await self._end_call(end, Write([_timed(end, duration), *more]))
+            await self._end_call(end, Write([timed(end, duration), *more]))
 
     async def _end_call(self, end: Finished, write: Write) -> None:
         def decide(now: State) -> Write | None:
@@ -392,10 +391,6 @@ def _said_so_far(
             content=content,
             stop="cancelled",
         )
-
-
-def _timed(finished: Finished, duration: float) -> Finished:
-    return finished.model_copy(update={"duration": duration})
 
 
 def _if_open(write: Write, call_id: str, now: State) -> Write | None:

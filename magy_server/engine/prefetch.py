@@ -1,23 +1,25 @@
 """Read calls run ahead while the reply which makes them still streams.
 
-A prefetch is no step of the loop: its result stays here until `Replied` names the very same call
-and the rules, as they are then, allow it. A broken stream discards all. Only calls before the first
-one that could change something are taken: a read after a write must see what was written.
+A prefetch is no step of the loop: its result stays here until the reply is whole. It goes into the
+log with `Replied` if that names the very same call and the rules, as they are then, allow it. A
+broken stream discards all. Only calls before the first one that could change something are taken:
+a read after a write must see what was written.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 
 from magy_server.core.errors import MagyError
-from magy_server.core.events import Event, Judged
+from magy_server.core.events import Event, Judged, Replied
 from magy_server.core.ports import Delta
 from magy_server.core.text.arguments import arguments_in
 from magy_server.core.tool import Tool
 from magy_server.core.values import Call, Decision, Facts, Hash
 from magy_server.dataclass import dataclass
-from magy_server.engine.calls import Outcome, supervised
+from magy_server.engine.calls import Outcome, supervised, timed
 from magy_server.engine.context import RunContext
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.judge import facts_of, offered
@@ -25,6 +27,10 @@ from magy_server.engine.log import Write
 from magy_server.engine.rules import Law, law
 from magy_server.engine.session import Session
 from magy_server.engine.world import World
+
+GRACE = 0.005
+"""Seconds that a whole reply waits for reads that run ahead. Most end by then, and what is known is
+made durable at once, instead of one after the other."""
 
 
 class _QuietContext(RunContext):
@@ -58,6 +64,11 @@ class _Ahead:
     call: Call
     looking: asyncio.Task[_Found | None]
     running: asyncio.Task[Ran | None]
+
+    def is_(self, call: Call) -> bool:
+        """Returns whether the reply names the very call that runs ahead."""
+        same = (self.call.name, self.call.arguments) == (call.name, call.arguments)
+        return same and call.invalid is None
 
     def cancel(self) -> None:
         self.looking.cancel()
@@ -129,35 +140,55 @@ class Early:
             return None
         return Ran(outcome, context.events, max(0.0, clock.now() - began))
 
-    async def judged(self, call: Call, tool: Tool) -> Write | None:
-        """What to append for a call of the whole reply, if it runs ahead and is allowed now. The
-        append conflicts if the workspace's grants are others by then."""
+    async def along(self, reply: Replied) -> Write:
+        """Returns what to append with the whole reply: of its calls that run ahead, those that are
+        allowed now, and the results of those that have ended within `GRACE`. The append conflicts
+        if the workspace's grants are others by then."""
+        if not self._ahead:
+            return Write([reply])
+        await asyncio.wait([ahead.running for ahead in self._ahead.values()], timeout=GRACE)
+        now = await law(self._session, self._world, known=True)
+        events: list[Event] = [reply]
+        blobs: dict[Hash, bytes] = {}
+        for call in reply.calls:
+            ahead = self._ahead.get(call.id)
+            if ahead and ahead.looking.done():
+                write = self._allowed(ahead, call, ahead.looking.result(), now)
+                events += write.events
+                blobs |= write.blobs
+        return Write(events, blobs, [now.project.stands])
+
+    async def verdict(self, call: Call) -> Write | None:
+        """Returns what to append for a call that was still looked at when the reply was appended;
+        None: it is to be judged."""
         ahead = self._ahead.get(call.id)
         if ahead is None:
             return None
-        same = (ahead.call.name, ahead.call.arguments) == (call.name, call.arguments)
-        found = await ahead.looking if same and call.invalid is None else None
-        if found is not None:
-            now = await law(self._session, self._world, known=True)
-            if now.identity == found.law.identity:
-                judged = Judged(call=call.id, facts=found.facts, decision=found.decision)
-                return Write([judged], found.blobs, [now.project.stands])
-        ahead.cancel()
-        self._ahead.pop(call.id, None)
-        return None
+        found = await ahead.looking
+        now = await law(self._session, self._world, known=True)
+        write = self._allowed(ahead, call, found, now)
+        return replace(write, others=[now.project.stands]) if write.events else None
+
+    def _allowed(self, ahead: _Ahead, call: Call, found: _Found | None, now: Law) -> Write:
+        """The verdict, and the result if there is one already; nothing if it is not allowed now."""
+        if found is None or not ahead.is_(call) or now.identity != found.law.identity:
+            self._ahead.pop(call.id, None)
+            ahead.cancel()
+            return Write([])
+        events: list[Event] = [Judged(call=call.id, facts=found.facts, decision=found.decision)]
+        blobs = dict(found.blobs)
+        if ahead.running.done():
+            self._ahead.pop(call.id, None)
+            if ran := ahead.running.result():
+                finished, kept = ran.outcome
+                events += [timed(finished, ran.duration), *ran.events]
+                blobs |= kept
+        return Write(events, blobs)
 
     async def ran(self, call_id: str) -> Ran | None:
-        """What became of a call that `judged` has judged."""
+        """What became of a call that was allowed; None: it did not run ahead."""
         ahead = self._ahead.pop(call_id, None)
         return await ahead.running if ahead else None
-
-    def finished(self, call_id: str) -> Ran | None:
-        """The same, if it need not be waited for."""
-        ahead = self._ahead.get(call_id)
-        if ahead is None or not ahead.running.done() or ahead.running.cancelled():
-            return None
-        del self._ahead[call_id]
-        return ahead.running.result()
 
     def discard(self) -> None:
         """What ran ahead counts no more."""
