@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import threading
 import time
@@ -152,8 +153,8 @@ class Projects:
         return (
             folders is not None
             and folders.named == _environment()
-            and all(_stamp(one[0]) == one for one in folders.stamps)
-            and all(_stamp(one[0]) == one for one in known.signature)
+            and all(map(_stands, folders.stamps))
+            and all(map(_stands, known.signature))
         )
 
     def _looked(self, root: str | None) -> Signature:
@@ -376,3 +377,12 @@ def _stamp(path: str) -> Stamp:
     except OSError as error:
         return path, -1, error.errno or 0, 0
     return path, about.st_size, about.st_mtime_ns, about.st_ino
+
+
+def _stands(stamp: Stamp) -> bool:
+    """Returns whether a file or folder still has this stamp. Most are not there, which `access`
+    says in half the time, for it raises nothing."""
+    path, size, changed, _ = stamp
+    if size == -1 and changed == errno.ENOENT:
+        return not os.access(path, os.F_OK)
+    return _stamp(path) == stamp
