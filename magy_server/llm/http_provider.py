@@ -143,14 +143,16 @@ class HttpProvider(ABC):
         try:
             while not answer.over:
                 chunk = await response.read(deadline - monotonic())
-                for data in events.feed(chunk) if chunk else events.finish():
+                found = events.feed(chunk) if chunk else events.finish()
+                for data in found:
                     for delta in self._feed(answer, data, target):
                         yield delta
                     if answer.over:
                         break
-                    deadline = self._deadline(answer, latest)
                 if not chunk:
                     break
+                if found:
+                    deadline = self._deadline(answer, latest)
             await _drain(response)
         except TimeoutError:
             if not answer.closing:

@@ -6,7 +6,7 @@ Only the data of an event is given: all wires say in it what kind of event it is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from magy_server.regex import regex
 
@@ -26,52 +26,51 @@ class Events:
         self._data: list[bytes] = []
         self._after_return = False
 
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
+    def feed(self, chunk: bytes) -> Sequence[bytes]:
         if not chunk:
-            return
+            return ()
         self._size += len(chunk)
         if self._after_return and chunk.startswith(b"\n"):
             chunk = chunk[1:]
             self._after_return = False
             if not chunk:
-                return
+                return ()
         self._after_return = chunk.endswith(b"\r")
         *whole, rest = _LINE_END.split(chunk)
-        for end in whole:
-            self._line.append(end)
-            line = b"".join(self._line)
-            self._line.clear()
-            for event in self._read(line):
+        found: list[bytes] = []
+        for line in whole:
+            if self._line:
+                self._line.append(line)
+                line = b"".join(self._line)
+                self._line.clear()
+            event = self._read(line)
+            if event is not None:
                 self._size = 0
-                yield event
+                found.append(event)
         if rest:
             self._line.append(rest)
         _check(self._size)
+        return found
 
-    def finish(self) -> Iterator[bytes]:
+    def finish(self) -> Sequence[bytes]:
         """Returns the last event, if no blank line closed it: some servers leave that line out."""
         line = b"".join(self._line)
         self._line.clear()
-        if line:
-            yield from self._read(line)
-        if self._data:
-            yield from self._read(b"")
+        ending = (self._read(one) for one in ((line, b"") if line else (b"",)))
+        return [event for event in ending if event is not None]
 
-    def _read(self, line: bytes) -> Iterator[bytes]:
+    def _read(self, line: bytes) -> bytes | None:
+        """Returns what `feed` gives for a line; None: nothing yet."""
         if not line:
-            if self._data:
-                yield b"\n".join(self._data)
-            self._data.clear()
-            return
+            data, self._data = self._data, []
+            return b"\n".join(data) if data else None
         field, _, value = line.removeprefix(b"\xef\xbb\xbf").partition(b":")
         value = value.removeprefix(b" ")
-        match field:
-            case b"data":
-                self._data.append(value)
-            case b"error":  # older llama.cpp servers have a field of their own for it
-                yield b'{"error":' + value + b"}"
-            case _:
-                yield b""
+        if field == b"data":
+            self._data.append(value)
+            return None
+        # older llama.cpp servers have a field of their own for errors
+        return b'{"error":' + value + b"}" if field == b"error" else b""
 
 
 class Whole:
@@ -82,14 +81,14 @@ class Whole:
         self._size = 0
         self._parts: list[bytes] = []
 
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
+    def feed(self, chunk: bytes) -> Sequence[bytes]:
         self._size += len(chunk)
         self._parts.append(chunk)
         _check(self._size)
-        yield from ()
+        return ()
 
-    def finish(self) -> Iterator[bytes]:
-        yield b"".join(self._parts)
+    def finish(self) -> Sequence[bytes]:
+        return [b"".join(self._parts)]
 
 
 def _check(size: int) -> None:
