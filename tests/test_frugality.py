@@ -34,7 +34,7 @@ ROUND = 1_720
 result."""
 FOLDS = 2
 """How often an event of a turn is folded."""
-CALLS = 60
+CALLS = 25
 """Of the kernel, to read or write, that the server makes a round: what syncs, waits or looks at
 files is not among them."""
 

@@ -7,17 +7,18 @@ happened is seen outside Magy.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from magy_server.core.agents.tree import stream_of
 from magy_server.core.events import Withdrawn
 from magy_server.engine.world import read_project, record
 from magy_server.store.sqlite import SqliteStore
 from magy_server.tools.search import ripgrep_program
-from tests.e2e.harness import Person, person
+from tests.e2e.harness import SESSION, Person, person
 from tests.loopback import AnthropicServer, call, cut, hang, pause, text
 from tests.patience import PATIENCE
 
@@ -32,13 +33,23 @@ class Searches:
         self._log = directory / "searches"
         self._log.touch()
         *_, rg = ripgrep_program.candidates("rg")
-        self.program.write_text(f'#!/bin/sh\necho "$@" >> {self._log}\nexec {rg} "$@"\n')
+        self._held = directory / "held"
+        self.program.write_text(
+            f'#!/bin/sh\necho "$@" >> {self._log}\ncase "$*" in *--count*)\n'
+            f"while [ -e {self._held} ]; do sleep 0.01; done;; esac\n"
+            f'exec {rg} "$@"\n'
+        )
         self.program.chmod(0o755)
 
     def of(self, word: str) -> int:
         """Each search counts the matches first, and then fetches lines."""
         ran = self._log.read_text().splitlines()
         return sum(word in line and "--count" in line for line in ran)
+
+    def hold(self) -> Callable[[], None]:
+        """No search ends until what this returns is called."""
+        self._held.touch()
+        return self._held.unlink
 
     async def reach(self, word: str, count: int) -> None:
         async with asyncio.timeout(PATIENCE):
@@ -101,6 +112,37 @@ async def test_what_ran_early_is_the_result(
         results = server.requests[1].body["messages"][-1]["content"]
         assert ["a.py:1:alpha" in str(results[0]), "a.py:2:beta" in str(results[1])] == [True, True]
         assert (searches.of("alpha"), searches.of("beta")) == (1, 1)
+    store = await SqliteStore.open(state)
+    try:
+        events = [(one.at, one.event.type) for one in await store.read(stream_of(SESSION))]
+    finally:
+        await store.close()
+    at = next(at for at, type in events if type == "replied")
+    together = [type for when, type in events if when == at]
+    assert together[:1] == ["replied"] and together.count("judged") == 2  # in one commit
+
+
+async def test_a_read_that_takes_long_keeps_no_reply_out_of_the_log(
+    root: Path, state: Path, server: AnthropicServer, searches: Searches
+) -> None:
+    (root / "a.py").write_text("alpha\n")
+    free, ends = searches.hold(), asyncio.Event()
+    server.reply(grep("alpha"), text("Looking."), hang(until=ends))
+    server.reply(text("Found."))
+    async with person(root, state, env=ENV, settings=settings(server, searches)) as one:
+        await one.new()
+        await one.ask("look")
+        await searches.reach("alpha", 1)
+        ends.set()
+        log = await SqliteStore.open(state)
+        async with asyncio.timeout(PATIENCE):
+            while (await log.read(stream_of(SESSION)))[-1].event.type != "judged":
+                await asyncio.sleep(0.01)
+        await log.close()
+        free()
+        assert (await one.end())["stopReason"] == "end_turn"
+        assert "a.py:1:alpha" in str(server.requests[1].body["messages"][-1])
+        assert searches.of("alpha") == 1
 
 
 async def test_a_broken_reply_discards_what_ran(
