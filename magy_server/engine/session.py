@@ -54,8 +54,8 @@ class Session:
     which shares both with other processes. The rest is what this process does with it."""
 
     __slots__ = (
-        "__weakref__", "_movers", "_news", "_replica", "_tasks", "_watchers", "arriving", "doubted",
-        "first_run", "gone", "log", "stream", "streaming", "used",
+        "__weakref__", "_movers", "_news", "_reading", "_replica", "_tasks", "_watchers",
+        "arriving", "doubted", "first_run", "gone", "log", "stream", "streaming", "used",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +84,7 @@ class Session:
         self.used = 0.0
         """When somebody last asked for it, seconds since the epoch."""
         self._news = news
+        self._reading = 0
         self._tasks = Tasks(self._failed)
         self._replica = Replica(self, bus, me)
 
@@ -125,6 +126,23 @@ class Session:
                 self.restart(request)
         else:
             await self.log.refresh()
+
+    def read_on(self) -> None:
+        """Another process has appended: that is read, and then shown before what streams by now."""
+        self._reading += 1
+        self.later(self._read_on())
+
+    async def _read_on(self) -> None:
+        try:
+            await self.refresh()
+        finally:
+            self._reading -= 1
+            self._watchers()
+
+    @property
+    def reading_on(self) -> bool:
+        """Returns whether the log has more than the state, which is being read."""
+        return self._reading > 0
 
     # --- what becomes of the log ----------------------------------------------------------------
 
@@ -250,7 +268,7 @@ class Replica:
             if not session.log.loaded:
                 session.wake()
             elif message["head"] > session.state.seq:
-                session.later(session.refresh())
+                session.read_on()
         elif "want" in message:
             if session.log.lease:
                 self._tell(session.streaming.partials.values())

@@ -60,7 +60,10 @@ class Follower:
 
     def deltas(self) -> list[Update]:
         """Returns what has streamed since the last call. Call it when there is no news: an event
-        replaces what was streamed before it."""
+        replaces what was streamed before it. Nothing is shown before the entries that came before
+        it in another process, which may have to be read first."""
+        if self._session.reading_on:
+            return []
         found: list[Update] = []
         partials = self._session.streaming.partials
         self._sent = {key: sent for key, sent in self._sent.items() if key in partials}
