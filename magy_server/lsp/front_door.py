@@ -74,6 +74,8 @@ class EditorFrontDoor:
         self._examine = examine
         self._scratch = scratch
         self._stack = AsyncExitStack()
+        self._told = ""
+        """What the person was told last of why it does not start."""
         self._warming: asyncio.Task[None] | None = None
         self._resuming: asyncio.Task[None] | None = None
 
@@ -98,7 +100,9 @@ class EditorFrontDoor:
         try:
             return await self._start(server)
         except MagyError as error:
-            server.show(f"Magy: {error.message}", "Error")
+            if error.message != self._told:  # it may be tried often before that is mended
+                self._told = error.message
+                server.show(f"Magy: {error.message}", "Error")
             raise
 
     def _doctor(self, server: Server) -> Verb[DoctorParams, DoctorResult]:

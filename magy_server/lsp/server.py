@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
-from magy_server.core.errors import EditorError, InvalidRequest, MagyError
+from magy_server.core.errors import EditorError, InvalidConfig, InvalidRequest, MagyError
 from magy_server.dataclass import dataclass
 from magy_server.jsonrpc import stdio
 from magy_server.jsonrpc.greeting import NOTHING_YET, Greeting
@@ -69,7 +69,8 @@ class FrontDoor(Protocol):
         """May register further standard features with pygls."""
 
     async def start(self, server: Server) -> Answering:
-        """Imports and starts what is slow. A MagyError is what all methods will then say."""
+        """Imports and starts what is slow. A MagyError is what all methods will then say; after an
+        InvalidConfig it is tried anew when one is asked for, as the person may have mended that."""
 
     async def stop(self, why: str) -> None:
         """The connection is over. `why` is half a sentence, such as "the editor went away". Tasks
@@ -211,6 +212,19 @@ class Server:
 
     async def pending(self) -> Answering:
         """Waits for the front door; raises what its start raised."""
+        if self._misconfigured:
+            self._started = None
+        return await self._first()
+
+    @property
+    def _misconfigured(self) -> bool:
+        if self._started is None or not self._started.done() or self._started.cancelled():
+            return False
+        started = self._started.result()
+        return isinstance(started, Failure) and isinstance(started.error, InvalidConfig)
+
+    async def _first(self) -> Answering:
+        """The same, but nothing is tried again."""
         started = await asyncio.shield(self._begin())
         if isinstance(started, Failure):
             if isinstance(started.error, MagyError):
@@ -237,7 +251,7 @@ class Server:
 
     async def _too_early(self, method: str, params: dict[str, Any]) -> Any:
         try:
-            await self.pending()
+            await self._first()
         except MagyError:
             return None
         return await self.connection.methods[method](params)

@@ -373,3 +373,19 @@ async def test_session_ids_are_idempotent(root: Path, state: Path) -> None:
         again = await one.request("session/new", cwd=str(root))
         assert again["sessionId"] == SESSION
         assert (await one.ask("say 1."))["outcome"] == "known"
+
+
+async def test_a_configuration_that_was_mended_is_read_without_a_restart(
+    root: Path, state: Path
+) -> None:
+    state.mkdir(parents=True, exist_ok=True)
+    (state / "magy.toml").write_text("[modle]\n")
+    async with person(root, state, "text: Hello.\n") as one:
+        for _ in range(2):
+            with pytest.raises(RpcError, match="unknown key 'modle'"):
+                await one.new()
+        (state / "magy.toml").write_text("[model]\n")
+        await one.new()
+        await one.turn("Hello", "p1")
+        shown = one.client.notifications("window/showMessage")
+        assert len([told for told in shown if "modle" in told["message"]]) == 1
