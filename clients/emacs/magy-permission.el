@@ -25,8 +25,12 @@
 (require 'magy-session)
 
 (defun magy-permission--answered (data title)
-  "Return the line of a question with DATA and TITLE that is not open any more."
-  (let ((reason (plist-get data :reason)))
+  "Return the line of a question with DATA and TITLE that is not open any more.
+Where the call stands above it, with all that it runs, the title is cut."
+  (let ((reason (plist-get data :reason))
+        (title (if (magy-permission--call-here (plist-get data :question))
+                   (truncate-string-to-width (string-replace "\n" " " title) 50 nil nil "…")
+                 title)))
     (propertize (concat "? " title "  " (plist-get data :outcome)
                         (when (member (plist-get data :scope) '("session" "project"))
                           (format " for the %s" (plist-get data :scope)))

@@ -201,6 +201,22 @@
     (should (equal "file:///tmp/a.py#L3" (get-text-property (point) 'magy-link)))
     (should (eq 'magy-link-open (key-binding (kbd "RET"))))))
 
+(ert-deftest magy-answered-question-below-its-call-is-one-line ()
+  (magy-test-attached (magy-test-scenario)
+    (let* ((title (concat "Run echo one &&\n" (string-join (make-list 20 "echo more") " && ")))
+           (question (list :interactionId "ask-1" :kind "permission" :toolCallId "1.0"
+                           :title title :rule "build: bash is ask" :remember [] :covers []
+                           :sessionId (magy-project-session (magy-test-project)))))
+      (magy-test-tell 2 :sessionUpdate "tool_call_update" :toolCallId "1.0" :title title
+                      :status "pending" :kind "execute")
+      (magy-test-tell 3 :sessionUpdate "_magy_interaction" :open question)
+      (magy-test-see (concat "? " title))
+      (magy-test-tell 4 :sessionUpdate "_magy_interaction"
+                      :resolved '(:interactionId "ask-1" :outcome "allowed" :scope "once"
+                                  :reason ""))
+      (magy-test-see "? Run echo one && echo more && echo more && echo mo…  allowed\n")
+      (magy-test-see (string-join (make-list 20 "echo more") " && ")))))
+
 ;;;; Sums
 
 (ert-deftest magy-header-says-what-it-costs ()
