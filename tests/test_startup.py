@@ -22,6 +22,9 @@ ENGINE_ROOM = {"aiosqlite", "psutil", "rapidfuzz", "sqlite3", "tree_sitter", "ya
 FRAMEWORKS = {"asyncio", "lsprotocol", "pydantic", "pygls"}
 NOT_YET = {"pygls", "lsprotocol", "email", "zipfile", "shutil", "tempfile", "tomllib"}
 """What an engine without work does not need, either."""
+MOST_OF_AN_ENGINE = 550
+"""Modules, the standard library's included, that are imported until the first answer of Magy's
+own."""
 MOST_BEFORE_THE_ANSWER = 80
 """Top-level modules, Python's own among them, until `initialize` is answered."""
 MOST_LOOKED_THROUGH = 2_000
@@ -121,6 +124,8 @@ async def test_the_engine_is_loaded_when_the_client_is_ready(tmp_path: Path) -> 
         assert "sqlite3" in loaded and not loaded & NOT_YET
         modules = set(IMPORT_TIME.findall(client.stderr.decode()))
         assert "magy_server.engine.runner" in modules
+        print(len(modules))
+        assert len(modules) <= MOST_OF_AN_ENGINE
         seldom = {"tools.kit", "tools.web.github_tool", "edits.plan", "api.rewrites.rewrite_verbs",
                   "api.completions.suggesting", "api.doctor", "api.editor_answers",
                   "api.prompts.context", "engine.snapshot_format", "api.sessions.session_verbs",
