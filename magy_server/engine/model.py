@@ -69,14 +69,15 @@ async def call_model(
             came = CompactAsked(why="too_long")
     if isinstance(came, Ended):
         came = await ends(came)
-    write = await early.along(came) if isinstance(came, Replied) else Write([came])
+    alone = Write([came])
+    write = await early.along(came) if isinstance(came, Replied) else alone
     try:
         await session.append(lambda now: write if _awaits(now, state) else None)
     except Conflict:
         if not write.others:
             raise
         early.discard()  # it was allowed by grants that are no more
-        await session.append(lambda now: Write([came]) if _awaits(now, state) else None)
+        await session.append(lambda now: alone if _awaits(now, state) else None)
 
 
 async def request_of(state: State, world: World) -> ModelRequest:
