@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from typing import Protocol
 
@@ -118,7 +119,7 @@ class Log:
         if latest is None:
             return False
         kept, entries = latest
-        state, new = await self._folded(kept, await self._page(kept.seq))
+        state, new = await self._folded(kept)
         self._go_on(state, [*entries, *new])
         return True
 
@@ -128,8 +129,9 @@ class Log:
         StoreError."""
         async with self._lock:
             if not self.loaded and await self._snapshots.missing():
-                state, _ = await self._folded(State(self.stream), await self._page(0))
-                await self._snapshots.keep(state)
+                with suppress(NotFound):  # who asks for it next is told
+                    state, _ = await self._folded(State(self.stream))
+                    await self._snapshots.keep(state)
 
     @property
     def snapshot_due(self) -> bool:
@@ -144,10 +146,9 @@ class Log:
     async def reload(self) -> None:
         """Folds it anew, for what was folded may be wrong. Raises StoreError, NotFound."""
         async with self._lock:
-            page = await self._page(0)
-            if self.state.seq and not page:
+            folded, entries = await self._folded(State(self.stream))
+            if self.state.seq and not folded.seq:
                 raise self._vanish()
-            folded, entries = await self._folded(State(self.stream), page)
             self.recent.clear()
             self._snapshots = Snapshots(self._store, self.stream)  # so may be what was kept of it
             self._go_on(folded, entries)
@@ -233,28 +234,26 @@ class Log:
         return Batch(self.stream, self.state.seq, events, {}, summary)
 
     async def _catch_up(self) -> None:
-        """The last entry known is read again: where another stands, or none, the log that was
-        folded is no more."""
-        known = self.state.seq
-        page = await self._page(max(0, known - 1))
-        if known and (not page or page[0].at != self.state.at):
-            raise self._vanish()
-        self._go_on(*await self._folded(self.state, page))
+        self._go_on(*await self._folded(self.state))
 
     def _vanish(self) -> NotFound:
-        self._holder.vanished()
+        if self.state.seq:  # else nobody has worked with it yet
+            self._holder.vanished()
         return deleted(self.stream)
 
-    async def _page(self, after: int) -> Sequence[Entry]:
-        return await self._store.read(self.stream, after=after, limit=PAGE)
-
-    async def _folded(self, state: State, page: Sequence[Entry]) -> tuple[State, Sequence[Entry]]:
-        """Folds what is new of this page, and those after it; returns what was new, or only the
-        latest of it while the log is being loaded. A log may be long: others read and run
-        meanwhile, nobody sees it half folded, and what is folded needs no memory any more."""
+    async def _folded(self, state: State) -> tuple[State, Sequence[Entry]]:
+        """Folds what came after this state, page by page; returns what was new, or only the latest
+        of it while the log is being loaded. A log may be long: others read and run meanwhile,
+        nobody sees it half folded, and what is folded needs no memory any more. Each page begins
+        with the entry that was folded last: where another stands, or none, the log was deleted, and
+        what is there now is not part of it. Raises StoreError, NotFound."""
         entries: deque[Entry] = deque(maxlen=None if self.loaded else RECENT)
         while True:
-            new = [entry for entry in page if entry.seq > state.seq]
+            after = max(0, state.seq - 1)
+            page = await self._store.read(self.stream, after=after, limit=PAGE)
+            if state.seq and (not page or page[0].at != state.at):
+                raise self._vanish()
+            new = page[1:] if state.seq else page
             for start in range(0, len(new), SLICE):
                 if start:
                     await asyncio.sleep(0)
@@ -262,7 +261,6 @@ class Log:
             entries += new
             if len(page) < PAGE:
                 return state, list(entries)
-            page = await self._page(state.seq)
 
     def _go_on(self, state: State, entries: Sequence[Entry]) -> None:
         self.state = state

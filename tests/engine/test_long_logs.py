@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from magy_server.core.agents.tree import stream_of
-from magy_server.core.errors import StoreUnavailable
+from magy_server.core.errors import NotFound, StoreUnavailable
 from magy_server.core.events import (
     Admitted,
     Configured,
@@ -119,7 +121,7 @@ async def test_who_has_a_snapshot_folds_only_what_came_since(tmp_path: Path) -> 
     async with written(tmp_path) as (store, first):
         await first.append(lambda state: Write(events(3, 5000)))
         log, read = await loaded(store)
-        assert read == RECENT + 3 * PER_TURN
+        assert read == RECENT + 3 * PER_TURN + 1, "one again, by which it knows the log"
         assert not log.snapshot_due
 
 
@@ -184,6 +186,33 @@ async def test_a_stream_that_was_made_anew_does_not_get_the_old_snapshot(tmp_pat
         await store.append([Batch(STREAM, 0, [opened, *events(2 * EVERY // PER_TURN)])], None)
         await store.keep(STREAM, kept)
         await loaded(store)
+
+
+@pytest.mark.parametrize("work", [Log.load, Log.prepare])
+async def test_a_log_that_is_made_anew_while_it_is_folded_is_not_mixed_with_the_old_one(
+    tmp_path: Path, work: Callable[[Log], Awaitable[None]]
+) -> None:
+    """As when a machine slept in the middle of it, and another process went on sooner."""
+    fault = Fault("read", at=3, until=asyncio.Event())
+    store = FaultyStore(await SqliteStore.open(str(tmp_path)), fault)
+    opened = Opened(agent="build", cwd="/", root="/", model="m")
+    turns = EVERY // PER_TURN
+    try:
+        await store.append([Batch(STREAM, 0, [opened, *events(turns)])], None)
+        log = Log(STREAM, store, (), Watching())
+        working = asyncio.create_task(work(log))
+        await fault.reached.wait()
+        await store.delete(STREAM)
+        await store.append([Batch(STREAM, 0, [opened, *events(2 * turns, 5000)])], None)
+        assert fault.until
+        fault.until.set()
+        with suppress(NotFound):
+            await working
+        assert await store.snapshot(STREAM) is None
+        await log.load()
+        assert log.state == fold(await store.read(STREAM), State(STREAM))
+    finally:
+        await store.close()
 
 
 async def test_a_fold_that_is_doubted_replaces_what_was_kept_of_it(tmp_path: Path) -> None:
