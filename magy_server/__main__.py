@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from magy_server import garbage, privacy
-from magy_server.cli.exit_codes import CANCELLED
+from magy_server.cli.exit_codes import CANCELLED, PIPE
 
 SWITCHING = 0.001
 """Seconds after which a thread that works lets another go on, as `sys.setswitchinterval` has it.
@@ -49,13 +49,34 @@ def _other_threads() -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code. Ctrl-C may come at any moment, also while modules are loaded."""
+    """The exit code. Ctrl-C may come at any moment, also while modules are loaded; and so may the
+    end of who reads the output, such as `head`."""
     try:
-        return _main(arguments)
+        try:
+            return _main(arguments)
+        finally:
+            _flush()
+    except BrokenPipeError:
+        from magy_server.cli.dispatch import drop_output
+
+        drop_output()
+        return PIPE
     except (KeyboardInterrupt, RuntimeError) as error:
         if not _is_interrupt(error):
             raise
         return CANCELLED
+
+
+def _flush() -> None:
+    """Raises BrokenPipeError when nobody reads the output any more; of other failures Python tells
+    at its end."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError):
+        pass
 
 
 def _is_interrupt(error: BaseException | None) -> bool:

@@ -45,8 +45,8 @@ class Magy:
     def begin(self) -> None:
         """Starts what nobody asks for: it finds out what is under review, and tells of rewrites
         that a process which died had begun."""
-        self.at.spawn(self.view.learn())
-        self.at.spawn(self._resume_rewrites())
+        for work in (self.view.learn(), self._resume_rewrites()):
+            self._closing.callback(self.at.spawn(work).cancel)
 
     async def close(self) -> None:
         self.news.close()

@@ -35,7 +35,8 @@ def load(body: bytes) -> State:
     try:
         state = _Unpickler(io.BytesIO(zlib.decompress(body))).load()
     except Exception as error:  # bytes that are damaged can make pickle raise anything
-        raise ValueError(f"This is no snapshot: {error!r}") from error
+        # Not `repr`: that of a text which is none holds the bytes, which are of the conversation.
+        raise ValueError(f"This is no snapshot: {type(error).__name__}: {error}") from error
     if not isinstance(state, State):
         raise ValueError(f"This is the snapshot of a {type(state).__name__}, not of a state.")
     return state

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from magy_server.cli.exit_codes import EXIT_CODES
+from magy_server.cli.exit_codes import EXIT_CODES, PIPE
 from magy_server.cli.overview import overview
 from magy_server.cli.parser import COMMANDS, build
 from tests.patience import PATIENCE
@@ -70,6 +70,21 @@ def test_magy_help_tells_of_a_command_what_its_own_help_does() -> None:
         for words in (("help", "sessions", "undo"), ("sessions", "undo", "--help"))
     ]
     assert told[0].startswith("usage: magy sessions undo ") and told[0] == told[1]
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", ["--version", "--help", "help", "help run"])
+def test_who_stops_reading_ends_it_quietly(words: str, unbuffered: str) -> None:
+    """As `magy help | head -1` does."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "magy_server", *words.split()], stdout=writing,
+        stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    )  # fmt: skip
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (PIPE, "")
 
 
 def test_help_tells_the_exit_codes() -> None:

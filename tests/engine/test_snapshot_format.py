@@ -209,6 +209,14 @@ def test_damage_is_found(data: st.DataObject) -> None:
         assert read == state, "some bits mean nothing: they only fill the last byte"
 
 
+def test_what_is_said_of_damage_does_not_show_the_conversation() -> None:
+    plain = zlib.decompress(dump(Log().begin().reply(Text(text="a secret plan")).state))
+    body = zlib.compress(plain.replace(b"secret plan", b"secret \xffplan"[:11]))
+    with pytest.raises(ValueError, match="UnicodeDecodeError") as raised:
+        load(body)
+    assert "secret" not in str(raised.value)
+
+
 class Evil:
     def __reduce__(self) -> tuple[object, ...]:
         return os.system, ("false",)
