@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -190,7 +191,7 @@ async def test_a_stream_that_was_made_anew_does_not_get_the_old_snapshot(tmp_pat
 
 @pytest.mark.parametrize("work", [Log.load, Log.prepare])
 async def test_a_log_that_is_made_anew_while_it_is_folded_is_not_mixed_with_the_old_one(
-    tmp_path: Path, work: Callable[[Log], Awaitable[None]]
+    tmp_path: Path, work: Callable[[Log], Coroutine[Any, Any, None]]
 ) -> None:
     """As when a machine slept in the middle of it, and another process went on sooner."""
     fault = Fault("read", at=3, until=asyncio.Event())
