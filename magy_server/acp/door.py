@@ -9,7 +9,7 @@ import json
 import os
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from magy_server.acp import commands, mcp_servers, options, v1
@@ -446,10 +446,8 @@ class Door:
     async def _stop(self, home: Workspace, talk: Conversation) -> None:
         """Drops this client's prompts that wait, and cancels the turn."""
         for message in [*talk.waiting]:
-            try:
+            with suppress(MagyError):  # it does not wait (any more): it is in the turn
                 await home.ask("queue/drop", sessionId=talk.id, messageIds=[message])
-            except MagyError:
-                continue  # it does not wait (any more): it is in the turn
         await home.ask("session/cancel", sessionId=talk.id)
 
     # --- Magy's own verbs -----------------------------------------------------------------------
@@ -464,8 +462,10 @@ class Door:
                 root = _directory(params[key])
                 open_there = [one for one in self._homes.values() if one.root == root]
                 home = open_there[-1] if open_there else await self._workspace(root)
-        home = home or await self._anywhere()
-        return await home.custom(name, params)
+        answer = await (home or await self._anywhere()).custom(name, params)
+        if name in ("magy/session/close", "magy/session/delete"):
+            self._leave(str(session_id))  # nothing tells it of its turns any more
+        return answer
 
 
 def no_login(method: str, asked: str) -> InvalidRequest:

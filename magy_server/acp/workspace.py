@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from magy_server.acp.children import Child
@@ -19,7 +19,7 @@ from magy_server.api.connected import Connected, NoDocuments, Source
 from magy_server.api.service import Service
 from magy_server.api.verbs import Magy
 from magy_server.api.warming import warm
-from magy_server.api.wire.verbs import Handler, handlers
+from magy_server.api.wire.verbs import Handler, handler, handlers, later
 from magy_server.config.trust import Trust
 from magy_server.core.agents import tree
 from magy_server.core.agents.tree import Stream, id_of
@@ -29,6 +29,7 @@ from magy_server.jsonrpc.peer import MethodNotFound, Peer
 
 if TYPE_CHECKING:
     from magy_server.api.doctor import Examine
+    from magy_server.api.sessions.session_verbs import SessionVerbs
 
 LOG = logging.getLogger(__name__)
 HANGS = (
@@ -85,13 +86,12 @@ class Workspace:
     ) -> None:  # fmt: skip
         self.root = root
         self.conversations: dict[str, Conversation] = {}
-        self.subscribed: set[str] = set()
-        """Sessions whose updates the client gets as Magy sends them, too."""
         self.questions = Questions(
             peer, client, partial(asking, root or "/"), self.conversations.__contains__, forms=forms
         )
         self.completing = asyncio.Lock()
         self.verbs: Mapping[str, Handler] = {}
+        self._apart: Mapping[str, Handler] = {}
         self._peer = peer
         self._client = client
         self._custom = custom
@@ -110,7 +110,23 @@ class Workspace:
         self._stack.push_async_callback(magy.close)
         magy.begin()
         self.verbs = handlers(magy.verbs(), magy.made)
+        self._apart = self._subscribing(magy)
         return self.verbs
+
+    def _subscribing(self, magy: Magy) -> Mapping[str, Handler]:
+        """`session/prompt` is answered by what the subscriptions of conversations tell, so the
+        client has others for what it asks for itself."""
+
+        @cache
+        def apart() -> SessionVerbs:
+            return magy.apart(Translating(self._peer.outbox, self._untranslated))
+
+        verbs = {
+            "magy/session/subscribe": later(lambda: apart().subscribe),
+            "magy/session/resume": later(lambda: apart().resume),
+            "magy/session/unsubscribe": later(lambda: apart().unsubscribe),
+        }
+        return {method: handler(method, verb, magy.made) for method, verb in verbs.items()}
 
     def _connected(
         self,
@@ -160,11 +176,10 @@ class Workspace:
         MagyError."""
         if method not in self.verbs:
             raise MethodNotFound(f"There is no method _{method}.")
-        if method in ("magy/session/subscribe", "magy/session/resume"):
-            self.subscribed.add(str(params.get("sessionId")))
-        elif method == "magy/session/unsubscribe":
-            self.subscribed.discard(str(params.get("sessionId")))
-        return await self.verbs[method](params)
+        answer = await self._apart.get(method, self.verbs[method])(params)
+        if method in ("magy/session/close", "magy/session/delete"):
+            await self._apart["magy/session/unsubscribe"]({"sessionId": params["sessionId"]})
+        return answer
 
     def asker(self, session_id: str) -> str | None:
         """The session by which to ask the client for a file: the one that works ("": none does),
@@ -205,17 +220,17 @@ class Workspace:
     # --- what Magy says -------------------------------------------------------------------------
 
     def _translated(self, message: Any) -> list[Json]:
-        params, method = message["params"], message["method"]
-        found: list[Json] = []
-        updates = method == "magy/session/update"
-        if self._custom and (not updates or params["sessionId"] in self.subscribed):
-            found.append({**message, "method": f"_{method}"})
-        if updates:
-            session_id = params["sessionId"]
-            for update in self.updates(session_id, params["update"]):
-                about = {"sessionId": tree.root(session_id), "update": update}
-                found.append({"jsonrpc": "2.0", "method": "session/update", "params": about})
-        return found
+        params = message["params"]
+        if message["method"] != "magy/session/update":
+            return self._untranslated(message)
+        about = {"sessionId": tree.root(params["sessionId"])}
+        return [
+            {"jsonrpc": "2.0", "method": "session/update", "params": {**about, "update": update}}
+            for update in self.updates(params["sessionId"], params["update"])
+        ]
+
+    def _untranslated(self, message: Any) -> list[Json]:
+        return [{**message, "method": f"_{message['method']}"}] if self._custom else []
 
     def updates(self, session_id: str, update: Mapping[str, Any]) -> list[Json]:
         """What the client is told of an update, in the root session."""

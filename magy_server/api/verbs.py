@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from magy_server.api.connected import Connected
+from magy_server.api.connected import Connected, Outbox
 from magy_server.api.prompts.readable_files import Reach
 from magy_server.api.reviews.news import ReviewNews
 from magy_server.api.reviews.view import View
@@ -16,6 +17,7 @@ from magy_server.api.workspace_verbs import WorkspaceVerbs
 
 if TYPE_CHECKING:  # a connection may last for days without a request about these
     from magy_server.api.children.child_verbs import ChildVerbs
+    from magy_server.api.children.news import ChildNews
     from magy_server.api.completions.suggesting import Completions
     from magy_server.api.doctor import DoctorVerbs
     from magy_server.api.edits.edit_verbs import EditVerbs
@@ -48,6 +50,14 @@ class Magy:
         for work in (self.view.learn(), self._resume_rewrites()):
             self._closing.callback(self.at.spawn(work).cancel)
 
+    def apart(self, outbox: Outbox) -> SessionVerbs:
+        """Subscriptions beside those of `sessions`: what they tell goes to this outbox."""
+        from magy_server.api.sessions.session_verbs import SessionVerbs
+
+        verbs = SessionVerbs(replace(self.at, outbox=outbox), self._child_news)
+        self._closing.callback(verbs.leave_all)
+        return verbs
+
     async def close(self) -> None:
         self.news.close()
         await self._closing.aclose()
@@ -57,13 +67,18 @@ class Magy:
             await self.rewrites.resume(found)
 
     @cached_property
-    def sessions(self) -> SessionVerbs:
+    def _child_news(self) -> ChildNews:
         from magy_server.api.children.news import ChildNews
-        from magy_server.api.sessions.session_verbs import SessionVerbs
 
         news = ChildNews(self.at)
         self._closing.callback(news.close)
-        verbs = SessionVerbs(self.at, news)
+        return news
+
+    @cached_property
+    def sessions(self) -> SessionVerbs:
+        from magy_server.api.sessions.session_verbs import SessionVerbs
+
+        verbs = SessionVerbs(self.at, self._child_news)
         self._closing.callback(verbs.leave_all)
         return verbs
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -217,3 +218,41 @@ def statuses(one: AcpClient) -> list[str]:
     """Those that the calls went through. A call may be told of while the model still writes it."""
     told = [*one.updates("tool_call"), *one.updates("tool_call_update")]
     return [*dict.fromkeys(update["status"] for update in told if "status" in update)]
+
+
+async def test_what_a_client_asks_magy_itself_takes_no_answer_away_from_its_prompts(
+    root: Path, state: Path
+) -> None:
+    """Magy's own subscriptions begin and end beside the conversation, also in the middle of it."""
+    async with client(root, state, SLOW + "\nprompt: hello\ntext: Hello, you.\n") as one:
+        await one.initialize(_meta={"magy": {"custom": True}})
+        session = await one.new()
+        await one.request("_magy/session/subscribe", sessionId=session)
+        prompted = one.ask(session, "slow")
+        await one.until(lambda: "This is" in one.said(session))
+        again = await one.request("_magy/session/resume", sessionId=session)
+        assert again["summary"]["session"]["state"] == "running"
+        await one.request("_magy/session/unsubscribe", sessionId=session)
+        assert (await prompted)["stopReason"] == "end_turn"
+        assert one.said(session).count("This is said slowly") == 1
+        assert (await one.turn(session, "hello"))["stopReason"] == "end_turn"
+        own = [m["params"] for m in one.received if m.get("method") == "_magy/session/update"]
+        assert own and all(params["sessionId"] == session for params in own)
+        ended = [p for p in own if p["update"].get("state") == "idle"]
+        assert not ended, "nobody was subscribed any more"
+
+
+@pytest.mark.parametrize("verb", ["close", "delete"])
+async def test_a_session_that_magy_is_asked_to_end_leaves_no_prompt_waiting(
+    root: Path, state: Path, verb: str
+) -> None:
+    async with client(root, state, SLOW) as one:
+        await one.initialize()
+        session = await one.new()
+        prompted = one.ask(session, "slow")
+        await one.until(lambda: "This is" in one.said(session))
+        await one.request(f"_magy/session/{verb}", sessionId=session)
+        with suppress(RpcError):
+            assert (await prompted)["stopReason"] == "cancelled"
+        with pytest.raises(RpcError, match="is not open here: load or resume it first"):
+            await one.turn(session, "slow")
