@@ -79,7 +79,8 @@ class Verbs:
     ]
     session_delete: Annotated[
         Verb[SessionParams, session.DeleteResult],
-        "Delete a session and its children permanently; what runs there is cancelled.",
+        "Delete a session and its children permanently. What this process runs there is cancelled; "
+        "where another process runs it, the answer is `busy`.",
     ]
     session_fork: Annotated[
         Verb[session.ForkParams, session.NewResult],

@@ -2185,7 +2185,7 @@ export interface Requests {
     params: SessionParams;
     result: Empty;
   };
-  /** Delete a session and its children permanently; what runs there is cancelled. */
+  /** Delete a session and its children permanently. What this process runs there is cancelled; where another process runs it, the answer is `busy`. */
   "magy/session/delete": {
     params: SessionParams;
     result: DeleteResult;
