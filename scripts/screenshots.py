@@ -247,6 +247,7 @@ def agents(one: Driven) -> None:
     one.until('(equal "" (magy-driven-transcript))')
     one.keys("C-c m m", letters("have two agents look at the parser"), "RET")
     one.until('(string-search "? Spawn general" (magy-driven-transcript))')
+    one.until("(null (cdr (magy-permission--all)))")  # that of the session before is withdrawn
     one.keys("C-c m y", "y")
     one.until('(string-search "is at work still" (magy-driven-transcript))')
     one.until('(string-search "? Run python" (magy-driven-transcript))')
