@@ -129,7 +129,7 @@ class Store(Protocol):
     async def below(self, stream: Stream) -> list[StreamInfo]:
         """All whose name is this one's, a `/` and more, as they are at one moment; by name."""
 
-    async def heads(self, prefix: str) -> list[Head]:
+    async def heads(self, prefix: str) -> Sequence[Head]:
         """All streams whose names begin with `prefix`, the newest first: cheap, for who knows how
         most of them stand and asks which have come further."""
 

@@ -108,7 +108,7 @@ class MemoryStore:
         names = sorted(name for name in self._standings if name.startswith(f"{stream}/"))
         return [self._standings[name].info(name) for name in names]
 
-    async def heads(self, prefix: str) -> list[Head]:
+    async def heads(self, prefix: str) -> Sequence[Head]:
         self._check_open()
         found = [(name, s) for name, s in self._standings.items() if name.startswith(prefix)]
         found.sort(key=lambda one: (-one[1].updated, one[0]))

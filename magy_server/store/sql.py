@@ -242,14 +242,21 @@ def below(db: sqlite3.Connection, stream: Stream) -> list[StreamInfo]:
     return [Standing(*row).info(name) for name, *row in rows.fetchall()]
 
 
-def heads(db: sqlite3.Connection, prefix: str) -> list[Head]:
+def heads(
+    db: sqlite3.Connection, prefix: str, known: int | None
+) -> tuple[int, Sequence[Head] | None]:
+    """Returns the data version and the heads at it, or a moment later. None in place of them: no
+    other connection has committed anything since the data version `known`."""
+    version = data_version(db)
+    if version == known:
+        return version, None
     conditions, values = Names(prefix, flat=False).conditions()
     rows = db.execute(
         f"SELECT stream, head, created FROM streams WHERE {' AND '.join(conditions)}"
         " ORDER BY updated DESC, stream",
         values,
     )
-    return [Head(*row) for row in rows.fetchall()]
+    return version, [Head(*row) for row in rows.fetchall()]
 
 
 def read_blobs(db: sqlite3.Connection, hashes: Sequence[Hash], path: str) -> dict[Hash, bytes]:

@@ -19,6 +19,7 @@ from magy_server.store import locks, sql
 from magy_server.store.append_rules import Draft, draft, lost, position
 from magy_server.store.database import Database, create_directory, create_file, unavailable
 from magy_server.store.file_identity import DatabaseFile
+from magy_server.store.known_heads import KnownHeads
 
 
 class _Waiting(NamedTuple):
@@ -53,6 +54,7 @@ class SqliteStore:
         self._locks = os.path.join(directory, "locks")
         self._writer = writer
         self._reader = reader
+        self._heads = KnownHeads(writer)
         self._clock = clock
         self._held: dict[str, _Held] = {}
         self._waiting: list[_Waiting] = []
@@ -152,10 +154,9 @@ class SqliteStore:
         self._check_open()
         return await self._reader.run(partial(sql.below, stream=stream))
 
-    async def heads(self, prefix: str) -> list[Head]:
+    async def heads(self, prefix: str) -> Sequence[Head]:
         self._check_open()
-        # An append empties the page cache of every connection but its own; this reads many pages.
-        return await self._writer.run(partial(sql.heads, prefix=prefix))
+        return await self._heads.below(prefix)
 
     async def blob(self, hash: Hash) -> bytes:
         return (await self.blobs([hash]))[hash]
@@ -178,6 +179,7 @@ class SqliteStore:
     async def delete(self, stream: Stream, *, before: float | None = None) -> bool:
         self._check_open()
         self._file.check()
+        self._heads.forget()
         return await self._writer.run(partial(sql.delete, stream=stream, before=before))
 
     async def weigh(self, streams: Sequence[Stream]) -> int:
@@ -259,6 +261,7 @@ class SqliteStore:
         outcomes: Sequence[sql.Outcome | StoreError]
         try:
             self._file.check()
+            self._heads.moved({batch.stream for draft in drafts for batch in draft.batches})
             work = partial(sql.commit, drafts=drafts, now=self._clock())
             outcomes = await self._writer.run(work)
             self._file.written()

@@ -16,10 +16,11 @@ from magy_server.core.ports import Batch, Snapshot, Store
 from magy_server.store.memory import MemoryStore
 from magy_server.store.sqlite import SqliteStore
 from tests.contracts.build import blob, finished, hash_of, opened, said
-from tests.contracts.conftest import Clock
+from tests.contracts.conftest import Clock, sqlite
 from tests.thorough import examples
 
 _STREAMS = st.sampled_from(["session/a", "session/b", "session/b/c", "project/p"])
+_PREFIXES = st.sampled_from(["", "session/", "session/b", "session/b/"])
 _WORDS = st.sampled_from(["x", "yy", "zzz"])
 _EVENTS = st.lists(
     st.one_of(
@@ -43,12 +44,13 @@ _CALLS = st.one_of(
     st.tuples(st.just("append head"), _STREAMS, _EVENTS),
     st.tuples(st.just("delete"), _STREAMS),
     st.tuples(st.just("below"), _STREAMS),
+    st.tuples(st.just("heads"), _PREFIXES),
     st.tuples(st.just("keep"), _STREAMS, st.integers(1, 3)),
     st.tuples(st.just("snapshot"), _STREAMS),
     st.tuples(st.just("read"), _STREAMS, st.integers(-1, 8), _SEQS, _SEQS),
     st.tuples(
         st.just("streams"),
-        st.sampled_from(["", "session/", "session/b", "session/b/"]),
+        _PREFIXES,
         _SEQS,
         st.integers(0, 3),
         st.booleans(),
@@ -78,6 +80,8 @@ async def _call(store: Store, call: tuple[Any, ...]) -> Any:
             return await store.snapshot(stream)
         case ("below", stream):
             return await store.below(stream)
+        case ("heads", prefix):
+            return list(await store.heads(prefix))
         case ("read", stream, after, before, limit):
             return await store.read(stream, after=after, before=before, limit=limit)
         case ("streams", prefix, rooted, limit, flat):
@@ -106,6 +110,36 @@ def test_the_store_in_memory_is_like_the_one_on_disk(calls: list[tuple[Any, ...]
         for call in calls:
             assert await _outcome(memory, call) == await _outcome(disk, call)
         await disk.close()
+
+    with tempfile.TemporaryDirectory() as directory:
+        asyncio.run(compare(Path(directory)))
+
+
+_MOVES = st.one_of(
+    st.tuples(st.just("append head"), _STREAMS, st.just([opened("/r")])),
+    st.tuples(st.just("delete"), _STREAMS),
+)
+
+
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.tuples(st.booleans(), st.booleans(), _PREFIXES, _MOVES), max_size=12))
+def test_lists_of_heads_hold_what_this_and_others_have_written(
+    moves: list[tuple[bool, bool, str, tuple[Any, ...]]],
+) -> None:
+    """They are kept between two questions; others are asked while a change is under way."""
+
+    async def compare(directory: Path) -> None:
+        async with sqlite(directory) as one, sqlite(directory) as another:
+            for other, listed, prefix, move in moves:
+                for store in (one, another) if listed else ():
+                    await store.heads(prefix)
+                mover = another if other else one
+                before, after = ([store.heads(prefix) for store in (one, another)] for _ in "12")
+                await asyncio.gather(*before, _outcome(mover, move), *after)
+                page = await mover.streams(prefix)
+                standing = [(info.stream, info.head, info.created) for info in page.items]
+                for store in (one, another):
+                    assert [tuple(head) for head in await store.heads(prefix)] == standing
 
     with tempfile.TemporaryDirectory() as directory:
         asyncio.run(compare(Path(directory)))
