@@ -17,7 +17,7 @@ from magy_server.core.text.secrets import Secrets
 from magy_server.core.variables import names_key
 from magy_server.dataclass import dataclass
 from magy_server.doctor.finding import Around, Finding
-from magy_server.listeners.audit import SECRET
+from magy_server.listeners.audit import without_secrets
 from magy_server.regex import regex
 
 DEPTH, ENTRIES, TEXT, WHOLE = 6, 100, 2_000, 60_000
@@ -66,7 +66,7 @@ class Redaction:
         if long:  # bounds what is looked at; the beginning of a secret looks like one, too
             text = text[: 2 * (most or 0)]
         text = _KEY.sub(_GONE, text)
-        text = SECRET.sub(lambda found: f"{found.group(1) or ''}{_GONE}", text)
+        text = without_secrets(text, _GONE)
         for home in {self.home, os.path.realpath(self.home or "/")} - {"", "/"}:
             text = re.sub(rf"{re.escape(home)}(?![\w.-])", "~", text)
         return text[:most] + "…" if most is not None and (long or len(text) > most) else text

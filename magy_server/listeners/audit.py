@@ -39,7 +39,7 @@ from magy_server.regex import regex
 LOG = logging.getLogger(__name__)
 
 _NAME = r"[A-Za-z0-9_.-]*(?:key|token|secret|pass(?:word|wd|phrase)?|pwd|credentials?|auth)"
-SECRET = regex(
+_SECRET = regex(
     rf"""(?ix)
     ( \b{_NAME} ["']? \s* [:=] \s* (?: (?:bearer|basic|token) \s+ )?  # NAME=value
     | \b (?:bearer|basic) \s+
@@ -53,10 +53,23 @@ SECRET = regex(
 )
 """What looks like a secret, with what introduces it in group 1. It catches the usual spellings; the
 audit keeps no payload anyway, so this is for commands and titles."""
+_WORDS = (
+    "key", "token", "secret", "pass", "pwd", "credential", "auth", "bearer", "basic", "-u", "://",
+    "sk", "pk", "ghp", "gho", "ghs", "github_pat", "glpat", "xox", "akia", "eyj",
+)  # fmt: skip
+"""One of these is in each text of ASCII in which that finds something."""
 
 
 MOST = 1_000
 """Lines that are kept while another process that was stopped holds the audit."""
+
+
+def without_secrets(text: str, gone: str) -> str:
+    """Returns the text with `gone` in place of what looks like a secret."""
+    lower = text.lower()
+    if text.isascii() and not any(word in lower for word in _WORDS):
+        return text
+    return _SECRET.sub(lambda found: f"{found.group(1) or ''}{gone}", text)
 
 
 def audit_directory(settings: AuditSettings, state: Path) -> Path:
@@ -209,7 +222,7 @@ class Audit:
         return about
 
     def _redact(self, text: str) -> str:
-        text = SECRET.sub(lambda m: f"{m.group(1) or ''}[redacted]", self._clean(text))
+        text = without_secrets(self._clean(text), "[redacted]")
         return text if len(text) <= self._preview else f"{text[: self._preview]}…"
 
 

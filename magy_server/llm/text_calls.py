@@ -74,9 +74,7 @@ class Tools:
         self._schemas = {schema.name: schema.parameters for schema in schemas}
         names = "|".join(re.escape(name) for name in self._schemas)
         keys, values = "|".join(_NAME_KEYS), "|".join(_ARGUMENT_KEYS)
-        self.broken = re.compile(
-            rf'\{{\s*"(?:{keys})"\s*:\s*"(?:{names})"\s*(?:\}}|,\s*"(?:{values})")'
-        )
+        self.broken = regex(rf'\{{\s*"(?:{keys})"\s*:\s*"(?:{names})"\s*(?:\}}|,\s*"(?:{values})")')
         """How a call begins that cannot become one, since the rest is wrong."""
 
     def __bool__(self) -> bool:

@@ -35,14 +35,14 @@ _SIMPLE = regex(r"[^\s\"'`<>()]+")
 
 def escaped(text: str) -> str:
     """Returns the text without marks; everything else is as it was."""
-    return _ANY.sub("&lt;", text)
+    return _ANY.sub("&lt;", text) if "<" in text else text
 
 
 def result(text: str) -> str:
     """Returns the result of a tool without Magy's marks at the beginnings of lines. It stands apart
     from prompts, and much of it is source that the model must see as it is; so marks elsewhere
     stay."""
-    return _FIRST.sub(r"\1&lt;", text)
+    return _FIRST.sub(r"\1&lt;", text) if "<" in text else text
 
 
 def unescaped(text: str, shown: str) -> str:

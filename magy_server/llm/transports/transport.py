@@ -73,7 +73,7 @@ class Endpoint:
                     headers[name] = value
             headers |= _lines(os.environ.get(self.vendor.custom_headers, ""))
         for name, value in headers.items():
-            if not (_TOKEN.fullmatch(name) and _VALUE.fullmatch(value)):
+            if not (_TOKEN.fullmatch(name) and (value.isprintable() or _VALUE.fullmatch(value))):
                 raise ValueError(f"{name[:40]!r} is no header, or its value is none")
         return headers
 

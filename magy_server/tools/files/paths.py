@@ -48,7 +48,7 @@ def canonical(root: str, path: str) -> str:
     """
     if not path:
         raise ToolError("path is empty; name a file relative to the workspace root.")
-    if _UNMEANT.search(path):
+    if not path.isprintable() and _UNMEANT.search(path):
         raise ToolError(f"path {path!a} has control characters in it; use the plain file name.")
     if path == "~" or path.startswith("~/"):
         raise ToolError(
