@@ -15,6 +15,7 @@ from magy_server.tools.shell.shell_tools import shell_tools
 
 from .conftest import Workspace
 from .repositories import Person
+from .searching import Searcher
 
 pytestmark = pytest.mark.needs("git")
 PLACES = [
@@ -78,6 +79,19 @@ def test_what_does_end_is_no_matter(person: Person) -> None:
     os.mkfifo(person.root / "other")
     (person.root / "sub/.gitignore").write_text("a\n" * 1000)
     assert endless(str(person.root)) is None
+
+
+@pytest.mark.parametrize("tool", ["glob", "grep"])
+async def test_a_search_is_refused_only_for_what_it_would_read(
+    workspace: Workspace, tool: str
+) -> None:
+    search = Searcher(workspace.root)
+    search.file("sub/a.py", "a\n")
+    make(search.root / "sub/.gitattributes", "pipe")
+    make(search.root / "sub/.gitmodules", "pipe")
+    assert "sub/a.py" in (await search.do(tool, pattern="*a*" if tool == "glob" else "a")).for_model
+    make(search.root / "sub/.rgignore", "pipe")
+    assert "sub/.rgignore is a pipe" in await search.refusal(tool, pattern="a")
 
 
 def test_a_tree_of_links_to_itself_is_looked_through_once(person: Person) -> None:

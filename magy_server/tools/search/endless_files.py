@@ -7,10 +7,12 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-_IN_TREE = (".gitignore", ".ignore", ".rgignore", ".gitattributes", ".gitmodules")
+IGNORING = (".gitignore", ".ignore", ".rgignore")
+"""What ripgrep reads of a tree."""
+_IN_TREE = (*IGNORING, ".gitattributes", ".gitmodules")
 _IN_GIT = (
     "HEAD", "config", "config.worktree", "index", "packed-refs", "commondir", "gitdir", "shallow",
     "info/exclude", "info/attributes", "info/sparse-checkout", "info/grafts", "logs/HEAD",
@@ -27,10 +29,10 @@ may hold a hundred files, and looking at each took longer than the search. Where
 counts otherwise, there is one link (all is looked at), or the time limits hold."""
 
 
-def endless(folder: str) -> str | None:
-    """Returns the path of such a file around, in or below `folder`. It blocks, but not on what it
-    finds."""
-    return next((path for path in _read(folder) if _never_ends(path)), None)
+def endless(folder: str, names: Sequence[str] = _IN_TREE) -> str | None:
+    """Returns the path of such a file around, in or below `folder`; `names`: those that may be read
+    in any directory. It blocks, but not on what it finds."""
+    return next((path for path in _read(folder, names) if _never_ends(path)), None)
 
 
 def why(path: str) -> str:
@@ -38,15 +40,15 @@ def why(path: str) -> str:
     return f"{path} is a pipe, a device or endless, and reading it would never end. Tell the user."
 
 
-def _read(folder: str) -> Iterator[str]:
+def _read(folder: str, names: Sequence[str]) -> Iterator[str]:
     for above in (folder, *map(str, Path(folder).parents)):
-        yield from (os.path.join(above, name) for name in _IN_TREE)
+        yield from (os.path.join(above, name) for name in names)
         store = os.path.join(above, ".git")
         yield store
         if os.path.isdir(store):
             yield from (os.path.join(store, name) for name in _IN_GIT)
             yield from _branch(store)
-    yield from _below(folder)
+    yield from _below(folder, names)
 
 
 def _branch(store: str) -> Iterator[str]:
@@ -60,7 +62,7 @@ def _branch(store: str) -> Iterator[str]:
             yield os.path.join(store, name)
 
 
-def _below(folder: str) -> Iterator[str]:
+def _below(folder: str, names: Sequence[str]) -> Iterator[str]:
     until = time.monotonic() + SECONDS
     todo = deque([folder])
     for _ in range(FOLDERS):
@@ -69,12 +71,11 @@ def _below(folder: str) -> Iterator[str]:
         here = todo.popleft()
         try:
             if os.stat(here).st_nlink == _NO_FOLDERS:
-                own = (os.path.join(here, name) for name in _IN_TREE)
-                yield from (path for path in own if os.access(path, os.F_OK))
+                yield from [path for name in names if os.access(path := f"{here}/{name}", os.F_OK)]
                 continue
             with os.scandir(here) as entries:
                 for entry in entries:
-                    if entry.name in _IN_TREE:
+                    if entry.name in names:
                         yield entry.path
                     elif entry.name != ".git" and entry.is_dir(follow_symlinks=False):
                         todo.append(entry.path)

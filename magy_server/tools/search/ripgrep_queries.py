@@ -18,7 +18,7 @@ from magy_server.core.errors import ToolError
 from magy_server.dataclass import dataclass
 from magy_server.regex import regex
 from magy_server.tools.search import ripgrep_program
-from magy_server.tools.search.endless_files import endless, why
+from magy_server.tools.search.endless_files import IGNORING, endless, why
 from magy_server.tools.shell.capture import ask
 
 MOST = 200_000
@@ -199,7 +199,7 @@ class Finder:
         around: str | None = None,
         cwd: str = "/",
     ) -> None:
-        if around and (path := await asyncio.to_thread(endless, around)) is not None:
+        if around and (path := await asyncio.to_thread(endless, around, IGNORING)) is not None:
             raise ToolError(why(path))
         argv = [await self._ripgrep(), *_COMMON, *options]
         try:
