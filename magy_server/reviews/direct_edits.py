@@ -17,7 +17,7 @@ from os.path import relpath
 from magy_server.core.agents.tree import Stream, stream_of
 from magy_server.core.errors import EditorError, InvalidRequest, MagyError, ToolError
 from magy_server.core.events import Finished, Opened, Started
-from magy_server.core.ports import Batch, Found, Lease, Put
+from magy_server.core.ports import Batch, Found, Head, Lease, Put
 from magy_server.core.reviews.undo_merge import There
 from magy_server.core.state.state import State
 from magy_server.core.state.turn import CallState, Turn
@@ -80,6 +80,8 @@ class Applying:
     def __init__(self, store: ReviewStore) -> None:
         self._store = store
         self._mending = asyncio.Lock()
+        self._whole: Sequence[Head] = ()
+        """The newest entries of all roots, when no edit was left unfinished in any."""
 
     async def known(self, root: str, key: str) -> Finished | None:
         """What came of this request before, if it changed anything."""
@@ -117,7 +119,13 @@ class Applying:
         below it, since a file under review is the same whichever root it is looked at from."""
         store = self._store.world.store
         async with self._mending:
-            for info in await below(store, EDITS):
+            heads = await store.heads(EDITS)
+            if heads == self._whole:
+                return
+            found = await below(store, EDITS)
+            if not any(info.summary.get("pending") for info in found):
+                self._whole = heads
+            for info in found:
                 own = info.summary["root"]
                 near = _contains(own, root) or _contains(root, own)
                 if not (near and info.summary.get("pending")):

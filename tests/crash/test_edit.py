@@ -102,6 +102,22 @@ async def test_killed_in_the_middle(root: Path, state: Path, point: int) -> None
         assert files(root) == FILES
 
 
+async def test_who_has_looked_before_finds_what_another_process_left(
+    root: Path, state: Path
+) -> None:
+    async with person(root, state) as witness:
+        assert await listed(witness) == []
+        async with dying(root, state, str(POINTS - 1)) as one:
+            with suppress(ConnectionError, AssertionError, BrokenPipeError):
+                await apply(one)
+            await died(one)
+        assert (
+            {path.name for path in await listed(witness)}
+            == {name for name, text in files(root).items() if FILES.get(name) != text}
+            != set()
+        )
+
+
 PROPOSED = """\
 call: edit_file {"path": "a.txt", "old_text": "two", "new_text": "TWO"}
 ---

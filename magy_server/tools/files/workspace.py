@@ -159,7 +159,7 @@ class WorkspaceFiles:
             return None
 
     async def marks(self, places: Sequence[tuple[str, str]]) -> Sequence[Hashable | None]:
-        if not self._editor.tells:
+        if not places or not self._editor.tells:
             return [None for _ in places]
         opened = set(self._editor.open_paths())
         shown = [self._shown(path) if path in opened else None for _, path in places]
