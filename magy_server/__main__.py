@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             _flush()
     except BrokenPipeError:
-        from magy_server.cli.dispatch import drop_output
+        from magy_server.cli.plain_output import drop_output
 
         drop_output()
         return PIPE
@@ -167,8 +167,9 @@ def _help() -> int:
     import shutil
 
     from magy_server.cli.overview import overview
+    from magy_server.cli.plain_output import tell
 
-    print(overview(shutil.get_terminal_size((100, 24)).columns))
+    tell(overview(shutil.get_terminal_size((100, 24)).columns) + "\n")
     return 0
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from magy_server.cli.plain_output import tell
 from magy_server.config import layers
 from magy_server.core import prompt
 from magy_server.core.agents.tree import Stream, stream_of
@@ -32,7 +33,7 @@ def replay(session: str, upto: int | None) -> int:
         print(f"magy: {error.message}", file=sys.stderr)
         return 1
     for line in lines:
-        print(line)
+        tell(f"{line}\n")
     return 0
 
 

@@ -147,16 +147,23 @@ Another window is only selected if the person is still in that one."
   (and (string-empty-p (magy-undo--conflict file))
        (not (equal "nothing" (plist-get file :action)))))
 
-(defun magy-undo--name (about file)
-  "Return the name of FILE as people of ABOUT's project say it."
-  (file-relative-name (plist-get file :path) (magy-project-root (plist-get about :project))))
+(defun magy-undo--name (about file &optional key)
+  "Return the name of FILE as people of ABOUT's project say it.
+KEY says which of its names, :path unless given."
+  (file-relative-name (plist-get file (or key :path))
+                      (magy-project-root (plist-get about :project))))
 
 (defun magy-undo--file-line (about file)
   "Return a line that says what is done to FILE of ABOUT."
   (format "%s %s  +%d -%d"
           (pcase (plist-get file :action)
-            ("create" "comes back ") ("remove" "is removed ") (_ "changes    "))
-          (magy-undo--name about file) (plist-get file :added) (plist-get file :removed)))
+            ("create" "comes back ") ("remove" "is removed ") ("rename" "is renamed ")
+            (_ "changes    "))
+          (if (equal "rename" (plist-get file :action))
+              (format "%s → %s" (magy-undo--name about file :movedFrom)
+                      (magy-undo--name about file))
+            (magy-undo--name about file))
+          (plist-get file :added) (plist-get file :removed)))
 
 ;;;; Doing
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from magy_server.cli.plain_output import drop_output
 
 if TYPE_CHECKING:
     from magy_server.cli.composition import Composition, Verb
@@ -167,10 +167,3 @@ def log_to_terminal() -> None:
     if not os.environ.get("MAGY_DEBUG"):
         handler.setFormatter(Line())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-
-
-def drop_output() -> None:
-    """Drops what is left of the output. Python would complain about the broken pipe when it flushes
-    at its end."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import Any
+
+from magy_server.cli.plain_output import tell
 
 HANG = 7
 """Where the words about an exit code stand."""
@@ -40,6 +43,12 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is not sys.stdout:
+            super()._print_message(message, file)
+        elif message:
+            tell(message)
 
     def _options_first(self, words: Sequence[str]) -> list[str]:
         """argparse gives up on an optional argument at the first option before it."""

@@ -37,6 +37,7 @@ from magy_server.core.events import (
     Started,
 )
 from magy_server.core.mcp.names import in_words, is_key
+from magy_server.core.reviews.moves import moves
 from magy_server.core.reviews.review_events import Noted, Restored
 from magy_server.core.skills.statement import uses
 from magy_server.core.text.sanitizing import LINE, shortened, unpadded, visible
@@ -359,7 +360,15 @@ def _restored(event: Restored) -> Iterable[Update]:
     """With `conversation`, a client marks as undone (or hides) all from the first prompt of turn
     `turnId` up to this update; with `undoes`, what restore `undoes` had marked counts again (or, if
     that one did so itself, does not any more). The plan is then that of the session's summary."""
-    changes = [{"operation": operation(change), "path": change.path} for change in event.changes]
+    origins = moves(event.changes)
+    told = set(origins.values())
+    changes = [
+        {"operation": "move", "oldPath": origins[change.path], "path": change.path}
+        if change.path in origins
+        else {"operation": operation(change), "path": change.path}
+        for change in event.changes
+        if change.path not in told
+    ]
     yield {
         "sessionUpdate": "_magy_restored",
         "restoreId": event.id,

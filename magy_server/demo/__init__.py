@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from magy_server.cli import exit_codes
-from magy_server.cli.dispatch import drop_output
+from magy_server.cli.plain_output import drop_output
 from magy_server.core.errors import MagyError
 from magy_server.demo.editor import Editor
 from magy_server.demo.helper import Helper

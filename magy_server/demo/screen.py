@@ -7,6 +7,7 @@ import shutil
 import sys
 from typing import Any
 
+from magy_server.cli.plain_output import tell
 from magy_server.regex import regex
 
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
@@ -48,7 +49,7 @@ class Screen:
         end = self._fitted(end, hang)
         if codes and self._colours:
             text = f"\033[{';'.join(codes)}m{text}\033[0m"
-        print(text, end=end, flush=True)
+        tell(text + end)
 
     def _fitted(self, text: str, hang: str) -> str:
         """Returns the text as it goes on after what was said, divided between words."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from magy_server.cli.exit_codes import CANCELLED
+from magy_server.cli.plain_output import tell
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.variables import names_key
 from magy_server.doctor import (
@@ -30,7 +31,7 @@ from magy_server.doctor import (
     terminal,
 )
 from magy_server.doctor.finding import Around, Check, Finding, in_thread, problem, warning
-from magy_server.doctor.report import Progress, as_json_text, show
+from magy_server.doctor.report import Progress, as_json_text, for_people
 
 __all__ = ["CHECKS", "Around", "Check", "Finding", "examine", "main"]
 
@@ -70,10 +71,7 @@ async def _main(as_json: bool) -> int:
             findings, late = await _examine(CHECKS, around, progress.show)
     except asyncio.CancelledError:  # Ctrl-C
         _leave(CANCELLED)
-    if as_json:
-        print(as_json_text(findings))
-    else:
-        show(findings, sys.stdout)
+    tell(as_json_text(findings) + "\n" if as_json else for_people(findings, sys.stdout))
     code = int(any(finding.status == "problem" for finding in findings))
     if late:
         _leave(code)

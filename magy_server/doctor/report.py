@@ -29,9 +29,10 @@ def as_json_text(findings: Sequence[Finding]) -> str:
     return json.dumps(report, indent=2)
 
 
-def show(findings: Sequence[Finding], out: TextIO) -> None:
-    """Prints the findings for people: by topic, wrapped to the terminal, in colours where it has
-    them."""
+def for_people(findings: Sequence[Finding], out: TextIO) -> str:
+    """Returns the findings by topic, as `out` can show them: wrapped to the terminal, in colours
+    where it has them."""
+    said: list[str] = []
     coloured = _coloured(out)
     width = min(_WIDEST, shutil.get_terminal_size((80, 24)).columns)
     marks = _MARKS if _can_write("".join(_MARKS.values()) + "→", out) else _PLAIN
@@ -40,15 +41,16 @@ def show(findings: Sequence[Finding], out: TextIO) -> None:
     for one in findings:
         if one.topic != topic:
             topic = one.topic
-            print(f"\n{_painted(topic, '1', coloured)}", file=out)
+            said.append(f"\n{_painted(topic, '1', coloured)}")
         mark = _painted(marks[one.status], _COLOURS[one.status], coloured)
         first, *rest = _wrapped(one.what, width - 4) or [""]
-        print(f"  {mark} {first}", *(f"    {line}" for line in rest), sep="\n", file=out)
+        said += [f"  {mark} {first}", *(f"    {line}" for line in rest)]
         if one.mend:
             mend = _wrapped(one.mend, width - 5 - len(arrow))
             indent = " " * (len(arrow) + 5)
-            print(f"    {arrow} {mend[0]}", *(indent + x for x in mend[1:]), sep="\n", file=out)
-    print(f"\n{_painted(_sum(findings), '1', coloured)}", file=out)
+            said += [f"    {arrow} {mend[0]}", *(indent + x for x in mend[1:])]
+    said.append(f"\n{_painted(_sum(findings), '1', coloured)}")
+    return "\n".join(said) + "\n"
 
 
 def _wrapped(text: str, width: int) -> list[str]:

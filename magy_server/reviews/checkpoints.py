@@ -166,18 +166,15 @@ class Checkpoints:
         return Preview(to.turn, undoes, to.turns, changed, to.conversation, to.why, text)
 
     def _planned(self, session: Session, plan: Plan) -> tuple[FileChanged, ...]:
-        changes = {change.path: change for change in plan.changes}
         contents = replace(plan.contents, blobs={**plan.contents.blobs, **plan.blobs})
-        name = self._restorer(session).name
-        found = []
-        for path in sorted({*plan.conflicts, *(taken.path for taken in plan.taken)}):
-            if problem := plan.conflicts.get(path):
-                found.append(FileChanged(path, "nothing", conflict=problem))
-            elif change := changes.get(path):
-                found.append(shown(change, contents, name(path)))
-            else:
-                found.append(FileChanged(path, "nothing"))
-        return tuple(found)
+        changed = {change.path for change in plan.changes}
+        as_they_are = sorted({*plan.conflicts, *(taken.path for taken in plan.taken)} - changed)
+        found = [
+            FileChanged(path, "nothing", conflict=plan.conflicts.get(path, ""))
+            for path in as_they_are
+        ]
+        found += shown(plan.changes, contents, self._restorer(session).name)
+        return tuple(sorted(found, key=lambda file: file.path))
 
     # --- going back -----------------------------------------------------------------------------
 
@@ -329,9 +326,7 @@ class Checkpoints:
         """What a restore came to, from the log."""
         event, restorer = done.event, self._restorer(session)
         contents = await restorer.contents(event.changes)
-        changed = await asyncio.to_thread(
-            lambda: [shown(c, contents, restorer.name(c.path)) for c in event.changes]
-        )
+        changed = await asyncio.to_thread(shown, event.changes, contents, restorer.name)
         left = [
             FileChanged(path, "nothing", conflict=problems.get(path, LEFT))
             for path in event.conflicts

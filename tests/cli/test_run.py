@@ -254,6 +254,22 @@ def test_a_full_disk_is_said(magy: Magy) -> None:
     assert "The output cannot be written: No space left on device" in done.stderr
 
 
+PLAIN = ("--version", "--help", "run --help", "help", "doctor", "sessions", "config", "demo --fast")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+@pytest.mark.parametrize("words", PLAIN)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_said_by_what_only_prints(magy: Magy, words: str, unbuffered: str) -> None:
+    env = {**magy.env(), "PYTHONUNBUFFERED": unbuffered}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*COMMAND, *words.split()], env=env, cwd=magy.root, text=True,
+                              stdout=full, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                              timeout=PATIENCE, check=False)  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == "magy: The output cannot be written: No space left on device.\n"
+
+
 @pytest.mark.parametrize("words", ["run hello", "sessions", "config", "completion bash"])
 def test_a_closed_output_is_said_and_the_database_is_safe(magy: Magy, words: str) -> None:
     magy.script(HELLO)

@@ -76,6 +76,33 @@ def test_undo_and_redo(magy: Magy, id: str) -> None:
     assert len(restores) == 4 and str(app) in restores[0]["changed"]
 
 
+MOVE = (
+    "*** Begin Patch", "*** Update File: app.py", "*** Move to: polite.py", "@@",
+    "-    return 'hello'", "+    return 'hi'", "*** End Patch",
+)  # fmt: skip
+MOVED = f"""
+prompt: away
+call: apply_patch {json.dumps({"patch": chr(10).join(MOVE)})}
+---
+text: It is away.
+"""
+
+
+def test_a_renamed_file_is_said_once(magy: Magy) -> None:
+    with (magy.state.parent / "magy.toml").open("a") as settings:
+        settings.write('\n[edits]\nstyle = "patch"\n')
+    magy.script(MOVED)
+    assert magy("run", "put it away", "--bypass").returncode == 0
+    id = magy.sessions()[0]["sessionId"]
+    shown = magy("sessions", "undo", id, "--dry-run").stdout
+    assert "polite.py would be renamed to app.py +1 -1\n" in shown
+    assert "rename from polite.py" in shown and "-    return 'hi'" in shown
+    assert "removed" not in shown and "created" not in shown
+    assert "polite.py renamed to app.py +1 -1\n" in magy("sessions", "undo", id).stdout
+    assert (magy.root / "app.py").read_text() == START and not (magy.root / "polite.py").exists()
+    assert "! undone: 1 file and the conversation" in magy("sessions", "show", id).stdout
+
+
 def test_a_run_says_what_waits_and_how_to_decide(magy: Magy) -> None:
     """A commit accepts; the command that it names undoes the turn."""
     magy.script(SCRIPT)

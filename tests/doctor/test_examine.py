@@ -10,7 +10,7 @@ import pytest
 
 from magy_server.doctor import Around, Check, Finding, examine
 from magy_server.doctor.installation import satisfies
-from magy_server.doctor.report import show
+from magy_server.doctor.report import for_people
 
 GOOD = Finding("good", "ok", "It is well.")
 
@@ -63,16 +63,14 @@ def test_versions_are_compared_by_their_numbers(version: str, bounds: str, fits:
 
 
 def test_nothing_that_is_shown_steers_the_terminal() -> None:
-    out = io.StringIO()
     odd = "a\x1b[31mb\n\tc\u202ed\x07"
-    show([Finding("models", "problem", odd, odd)], out)
-    assert out.getvalue().count("ab c<U+202E>d<U+0007>\n") == 2
-    assert out.getvalue().replace("\n", "").isprintable()
+    told = for_people([Finding("models", "problem", odd, odd)], io.StringIO())
+    assert told.count("ab c<U+202E>d<U+0007>\n") == 2
+    assert told.replace("\n", "").isprintable()
 
 
 def test_a_name_is_never_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    out = io.StringIO()
     said = f"the provider answered HTTP 401 (invalid x-api-key) and {'long-path/' * 5}"
-    show([Finding("models", "problem", said, said)], out)
-    assert out.getvalue().count("x-api-key") == out.getvalue().count("long-path/" * 5) == 2
+    told = for_people([Finding("models", "problem", said, said)], io.StringIO())
+    assert told.count("x-api-key") == told.count("long-path/" * 5) == 2

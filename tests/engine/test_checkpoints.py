@@ -271,7 +271,12 @@ async def test_a_moved_file_that_was_edited_goes_back_with_the_edits(here: Place
     await agent.move("old.py", "new.py")
     await agent.end(turn)
     here.write("new.py", "1\n2\n3\nmine\n")
-    await here.checkpoints.restore(agent.session, "r")
+    (file,) = (await here.checkpoints.preview(agent.session)).files
+    assert (os.path.basename(file.path), os.path.basename(file.moved_from)) == ("old.py", "new.py")
+    assert (file.action, file.added, file.removed) == ("rename", 0, 0)
+    assert file.diff == "rename from new.py\nrename to old.py\n"
+    done = await here.checkpoints.restore(agent.session, "r")
+    assert done.files == (file,)
     assert here.files() == {"old.py": "1\n2\n3\nmine\n"}
     await here.checkpoints.restore(agent.session, "r2", undoes="r")
     assert here.files() == {"new.py": "1\n2\n3\nmine\n"}

@@ -307,7 +307,8 @@ class CheckpointParams(SessionParams):
 class RestoredFile(Wire):
     path: str
     uri: str
-    action: str = Field(description="create | change | remove | nothing")
+    action: str = Field(description="create | change | remove | rename | nothing")
+    moved_from: str = Field(default="", description="Of a rename: the path that goes")
     diff: str = Field(default="", description="A unified diff; empty for what is not text")
     added: int = 0
     removed: int = 0

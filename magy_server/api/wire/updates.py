@@ -92,8 +92,9 @@ class Output(Wire):
 
 
 class ChangedPath(Wire):
-    operation: Literal["add", "modify", "delete"]
+    operation: Literal["add", "modify", "delete", "move"]
     path: str = Field(description="Absolute")
+    old_path: str | None = Field(default=None, description="Of a move; absolute")
 
 
 class Patch(Wire):

@@ -21,9 +21,10 @@ from magy_server.core.text.sanitizing import one_line
 UNPROMPTED = "(no prompt: the agent continued by itself)"
 """As what its children reported has it do."""
 STATES = {"applied": "", "undone": "  undone", "partly": "  partly undone"}
-DONE = {"create": "created", "change": "changed", "remove": "removed", "nothing": "as it was"}
+DONE = {"create": "created", "change": "changed", "remove": "removed", "rename": "renamed to",
+        "nothing": "as it was"}  # fmt: skip
 WOULD = {"create": "would be created", "change": "would change", "remove": "would be removed",
-         "nothing": "is as it was"}  # fmt: skip
+         "rename": "would be renamed to", "nothing": "is as it was"}  # fmt: skip
 
 
 async def undo(options: Options, app: Composition) -> int:
@@ -137,7 +138,10 @@ def _files(
             spans.append((f"{marks.failed} {name} left alone: {file.conflict}\n", "yellow"))
             continue
         lines = f" +{file.added} -{file.removed}" if file.added or file.removed else ""
-        spans.append((f"{marks.done} {name} {words[file.action]}{lines}\n", ""))
+        what = f"{name} {words[file.action]}"
+        if file.moved_from:
+            what = f"{_name(file.moved_from, root)} {words[file.action]} {name}"
+        spans.append((f"{marks.done} {what}{lines}\n", ""))
         if whole and file.diff:
             spans += diff(file.diff, marks, None)
     if left := _left(files):

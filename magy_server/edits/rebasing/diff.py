@@ -191,16 +191,18 @@ def counts(before: str, after: str) -> tuple[int, int]:
     return sum(d - c for _, _, c, d in found), sum(b - a for a, b, _, _ in found)
 
 
-def unified(before: str | None, after: str | None, name: str, limit: int = DIFF_LIMIT) -> str:
+def unified(
+    before: str | None, after: str | None, name: str, limit: int = DIFF_LIMIT, *, old: str = ""
+) -> str:
     """Returns a unified diff of the plain views with three lines of context; None for either means
-    that there is no file."""
-    old, new = split(plain(before or "")), split(plain(after or ""))
-    left = "/dev/null" if before is None else f"a/{name}"
+    that there is no file. `old`: the name before, where that is another."""
+    old_lines, new_lines = split(plain(before or "")), split(plain(after or ""))
+    left = "/dev/null" if before is None else f"a/{old or name}"
     right = "/dev/null" if after is None else f"b/{name}"
     out = [f"--- {left}\n", f"+++ {right}\n"]
     size, cut = 0, 0
-    for group in _groups(blocks(old, new)):
-        for line in _hunk(old, new, group):
+    for group in _groups(blocks(old_lines, new_lines)):
+        for line in _hunk(old_lines, new_lines, group):
             size += len(line)
             if size > limit:
                 cut += 1

@@ -57,6 +57,18 @@ One that was shown before stays until the next one is known."
         (set-buffer file)
         (magy-test-until (equal (buffer-string) after))))))
 
+(ert-deftest magy-undo-says-a-rename-once ()
+  (let ((about (list :project (magy-project--make :root "/p/")
+                     :files t
+                     :preview '(:turns ["t"] :conversation t
+                                :files [(:path "/p/old.py" :movedFrom "/p/new.py" :action "rename"
+                                         :diff "rename from new.py\nrename to old.py\n"
+                                         :added 0 :removed 0 :conflict "")]))))
+    (with-temp-buffer
+      (magy-undo--insert about)
+      (should (string-search "  is renamed  new.py → old.py  +0 -0\n" (buffer-string)))
+      (should (string-search "rename from new.py\n" (buffer-string))))))
+
 (ert-deftest magy-undo-leaves-a-conflict-alone-and-says-so ()
   :tags '(G014)
   (magy-test-reviewing (magy-test-replacing "line 3\n" "LINE 3\n")

@@ -110,6 +110,10 @@ def test_a_file_that_was_moved_is_said_in_words_and_visited_beside_the_prompt(st
         nvim.until("there", lambda: nvim.lua("return vim.fn.expand('%:t')") == "costs.py")
         nvim.until_seen("Magy: the file was prices.py before")
         assert nvim.lua("return #vim.fn.win_findbuf(vim.fn.bufnr('/prompt$'))") == 1
+        nvim.command("Magy undo")
+        nvim.until_seen("# is renamed: costs.py → prices.py  +0 -0", "rename from costs.py")
+        nvim.keys("y")
+        nvim.until_seen("Undone: 1 file")
 
 
 @pytest.mark.req("G014")

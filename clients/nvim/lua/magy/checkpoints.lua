@@ -24,7 +24,7 @@ local function params_of(shown)
   }
 end
 
-local ACTIONS = { create = "comes back", change = "changes", remove = "goes" }
+local ACTIONS = { create = "comes back", change = "changes", remove = "goes", rename = "is renamed" }
 
 --- Returns the lines that show a preview.
 local function lines_of(shown)
@@ -43,6 +43,9 @@ local function lines_of(shown)
     if file.conflict ~= "" then
       table.insert(lines, ("# left alone: %s: %s"):format(path, file.conflict))
     elseif file.action ~= "nothing" then
+      if file.action == "rename" then
+        path = ("%s → %s"):format(projects.short(project, file.movedFrom), path)
+      end
       table.insert(lines, ("# %s: %s  +%d -%d"):format(ACTIONS[file.action], path, file.added, file.removed))
       vim.list_extend(diffs, vim.split(file.diff, "\n", { plain = true }))
     end
@@ -98,9 +101,11 @@ local function done(shown, result)
   local verb = shown.wanted.undoes and "Redone" or "Undone"
   say.info("%s%s: %s.%s", verb, except, table.concat(what, " and "), rest)
   for _, file in ipairs(result.files) do
-    local buf = vim.fn.bufnr(file.path)
-    if buf > 0 and api.nvim_buf_is_loaded(buf) then
-      vim.cmd.checktime(tostring(buf))
+    for _, path in ipairs({ file.path, file.movedFrom ~= "" and file.movedFrom or nil }) do
+      local buf = vim.fn.bufnr(path)
+      if buf > 0 and api.nvim_buf_is_loaded(buf) then
+        vim.cmd.checktime(tostring(buf))
+      end
     end
   end
 end

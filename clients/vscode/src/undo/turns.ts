@@ -67,8 +67,10 @@ function filesOf(
   if (!wanted.files) return ["Files stay as they are."];
   const left = preview.files.filter((file) => file.conflict !== "");
   const lines = changed.map((file) => {
+    const lines = `(+${file.added} −${file.removed})`;
+    if (file.action === "rename") return `${nameOf(file.movedFrom)} is renamed to ${nameOf(file.path)} ${lines}.`;
     const what = { create: "comes back", remove: "is removed" }[file.action] ?? "changes";
-    return `${nameOf(file.path)} ${what} (+${file.added} −${file.removed}).`;
+    return `${nameOf(file.path)} ${what} ${lines}.`;
   });
   if (lines.length === 0) lines.push("No file would change.");
   return [...lines, ...left.map((file) => `${nameOf(file.path)} is left alone: ${file.conflict}`)];

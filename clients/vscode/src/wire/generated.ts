@@ -161,9 +161,11 @@ export interface ChangedOption {
 }
 
 export interface ChangedPath {
-  operation: "add" | "modify" | "delete";
+  operation: "add" | "modify" | "delete" | "move";
   /** Absolute */
   path: string;
+  /** Of a move; absolute */
+  oldPath?: string | null;
 }
 
 export interface CheckpointFile {
@@ -1569,8 +1571,10 @@ export interface RespondResult {
 export interface RestoredFile {
   path: string;
   uri: string;
-  /** create | change | remove | nothing */
+  /** create | change | remove | rename | nothing */
   action: string;
+  /** Of a rename: the path that goes */
+  movedFrom: string;
   /** A unified diff; empty for what is not text */
   diff: string;
   added: number;

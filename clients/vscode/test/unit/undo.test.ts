@@ -17,7 +17,7 @@ const turn: CheckpointInfo = {
 
 function restored(path: string, more: Partial<RestoredFile> = {}): RestoredFile {
   const uri = `file://${path}`;
-  return { path, uri, action: "change", diff: "", added: 1, removed: 2, conflict: "", ...more };
+  return { path, uri, action: "change", movedFrom: "", diff: "", added: 1, removed: 2, conflict: "", ...more };
 }
 
 function preview(more: Partial<CheckpointPreview>): CheckpointPreview {
@@ -50,6 +50,7 @@ test("a preview names what changes, what is left alone and why, and then has the
   const files = [
     restored("/p/a.py", { diff: "--- a/a.py\n+++ b/a.py\n" }),
     restored("/p/new.py", { action: "remove", added: 0 }),
+    restored("/p/to.py", { action: "rename", movedFrom: "/p/from.py", diff: "rename from from.py\nrename to to.py\n" }),
     restored("/p/b.py", { conflict: "You changed the same lines." }),
     restored("/p/same.py", { action: "nothing" }),
   ];
@@ -60,12 +61,16 @@ test("a preview names what changes, what is left alone and why, and then has the
       "#",
       "# a.py changes (+1 −2).",
       "# new.py is removed (+0 −2).",
+      "# from.py is renamed to to.py (+1 −2).",
       "# b.py is left alone: You changed the same lines.",
       "# The conversation goes back to before this prompt.",
       "# Nothing of this has happened yet: Apply Preview (✓ above) does it.",
       "#",
       "--- a/a.py",
       "+++ b/a.py",
+      "",
+      "rename from from.py",
+      "rename to to.py",
       "",
     ].join("\n"),
   );

@@ -69,7 +69,7 @@ export class RestoreCard {
   }
 
   private file(file: Preview["files"][number]): HTMLElement {
-    const name = oneLine(file.path);
+    const name = file.movedFrom ? `${oneLine(file.movedFrom)} → ${oneLine(file.path)}` : oneLine(file.path);
     const words = file.conflict ? `left alone: ${oneLine(file.conflict)}` : `${verbs[file.action] ?? file.action} +${file.added} -${file.removed}`;
     if (!file.diff) return h("div", { class: "restore-file" }, name, " ", h("span", { class: "dim" }, words));
     const details = h("details", {}, h("summary", {}, name, " ", h("span", { class: "dim" }, words)));
@@ -96,7 +96,7 @@ export class RestoreCard {
   }
 }
 
-const verbs: Readonly<Record<string, string>> = { create: "comes back", change: "changes", remove: "is removed", nothing: "stays" };
+const verbs: Readonly<Record<string, string>> = { create: "comes back", change: "changes", remove: "is removed", rename: "is renamed", nothing: "stays" };
 
 function headOf(preview: Preview, again: boolean): string {
   const turns = `${preview.turns.length} turn${preview.turns.length === 1 ? "" : "s"}`;
