@@ -11,11 +11,14 @@ from functools import lru_cache
 def matches_file(pattern: str, path: str, relative: str | None, *, exact: bool) -> bool:
     """`path` is canonical and absolute, `relative` the same below the workspace root, None outside.
 
-    `*` and `?` stay within one path component, `**` crosses; all else is literal. Without a
+    `*` and `?` stay within one path component, `**` crosses; all else is literal. A slash at the
+    end stands for `/**`: as no path ends so, it would be a rule that forbids nothing. Without a
     slash the pattern is for the last component, with a leading slash for the absolute path, else
     for the path below the workspace root. Not `exact`: letter case and Unicode form do not matter.
     """
     subject: str | None = path
+    if pattern.endswith("/") and pattern != "/":
+        pattern += "**"
     if "/" not in pattern:
         subject = path.rstrip("/").rpartition("/")[2]
     elif not pattern.startswith("/"):

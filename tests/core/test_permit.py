@@ -90,6 +90,8 @@ def test_the_page_says_what_always_remembers() -> None:
         ("[ab]", "a", False), ("[ab]", "[ab]", True), ("{a,b}", "a", False),
         ("{a,b}", "{a,b}", True), ("./a/b", "a/b", True), ("/proj/a", "a", True),
         ("/proj/**", "x/y", True), ("/etc/**", "/etc/passwd", True), ("src/*", "/src/a", False),
+        ("a/", "a/x/y", True), ("a/", "a", True), ("a/", "ab/x", False), ("a/", "x/a/b", False),
+        ("**/a/", "x/a/b", True), ("/etc/", "/etc/passwd", True), ("/", "/etc/passwd", False),
         ("passwd", "/etc/passwd", True), ("*", "a\nb", True), ("a.c", "abc", False),
     ],
 )  # fmt: skip
