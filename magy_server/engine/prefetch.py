@@ -9,8 +9,9 @@ a read after a write must see what was written.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Event, Judged, Replied
@@ -75,6 +76,10 @@ class _Ahead:
         self.running.cancel()
 
 
+def _only_reads(tool: Tool | None) -> bool:
+    return tool is not None and tool.effect == "read"
+
+
 class Early:
     """The prefetched calls of one reply at a time."""
 
@@ -98,7 +103,7 @@ class Early:
         if delta.kind != "call" or self._group is None:
             return
         tool = self._world.tools.there(self._session.state.root).get(delta.name)
-        if tool is None or tool.effect != "read":
+        if tool is None or not _only_reads(tool):
             self._group = None  # what follows may depend on it
             return
         pieces = self._pieces.setdefault(id, [])
@@ -144,6 +149,7 @@ class Early:
         """Returns what to append with the whole reply: of its calls that run ahead, those that are
         allowed now, and the results of those that have ended within `GRACE`. The append conflicts
         if the workspace's grants are others by then."""
+        self._keep_first(reply.calls)
         if not self._ahead:
             return Write([reply])
         await asyncio.wait([ahead.running for ahead in self._ahead.values()], timeout=GRACE)
@@ -160,6 +166,15 @@ class Early:
                 events += write.events
                 blobs |= write.blobs
         return Write(events, blobs, [now.project.stands])
+
+    def _keep_first(self, calls: Sequence[Call]) -> None:
+        """Forgets what ran ahead of a call that could change something: not every server sends the
+        calls in the order in which the reply has them."""
+        tools = self._world.tools.there(self._session.state.root)
+        reads = takewhile(lambda call: _only_reads(tools.get(call.name)), calls)
+        first = {call.id for call in reads}
+        for id in self._ahead.keys() - first:
+            self._ahead.pop(id).cancel()
 
     async def verdict(self, call: Call) -> Write | None:
         """Returns what to append for a call that was still looked at when the reply was appended;

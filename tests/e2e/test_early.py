@@ -7,6 +7,7 @@ happened is seen outside Magy.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from magy_server.engine.world import read_project, record
 from magy_server.store.sqlite import SqliteStore
 from magy_server.tools.search import ripgrep_program
 from tests.e2e.harness import SESSION, Person, person
-from tests.loopback import AnthropicServer, call, cut, hang, pause, text
+from tests.loopback import AnthropicServer, call, cut, hang, pause, raw, text
 from tests.patience import PATIENCE
 
 ENV = {"ANTHROPIC_API_KEY": "test", "MAGY_MODEL": "anthropic/test"}
@@ -177,6 +178,43 @@ async def test_a_read_after_a_write_waits_for_it(
         await one.end()
         assert searches.of("alpha") == 1
         assert "new.py:1:alpha" in str(server.requests[1].body["messages"][-1])
+
+
+async def test_a_read_that_was_sent_before_the_write_that_it_follows_waits_for_it(
+    root: Path, state: Path, server: AnthropicServer, searches: Searches
+) -> None:
+    (root / "a.py").write_text("alpha old\n")
+    write = {"path": "a.py", "content": "alpha new\n"}
+    ran = asyncio.Event()
+    server.reply(
+        raw(block(2, "grep", {"pattern": "alpha"})),
+        hang(until=ran),
+        raw(block(1, "write_file", write)),
+        raw(block(0, "grep", {"pattern": "old"})),
+    )
+    server.reply(text("Done."))
+    async with person(root, state, env=ENV, settings=settings(server, searches)) as one:
+        await one.new()
+        await one.ask("write, then look")
+        await searches.reach("alpha", 1)
+        ran.set()
+        await one.answer()
+        await one.end()
+        before, _, after = server.requests[1].body["messages"][-1]["content"]
+        assert "alpha old" in str(before)
+        assert "alpha new" in str(after) and "old" not in str(after)
+
+
+def block(index: int, name: str, arguments: Any) -> str:
+    """A whole call, as a server sends it that says itself where in the reply it stands."""
+    use = {"type": "tool_use", "id": f"toolu_{index}", "name": name, "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": json.dumps(arguments)}
+    steps: tuple[dict[str, Any], ...] = (
+        {"type": "content_block_start", "index": index, "content_block": use},
+        {"type": "content_block_delta", "index": index, "delta": delta},
+        {"type": "content_block_stop", "index": index},
+    )
+    return "".join(f"event: {step['type']}\ndata: {json.dumps(step)}\n\n" for step in steps)
 
 
 async def test_what_must_be_asked_does_not_run_early(
