@@ -139,7 +139,7 @@ def read(path: Path) -> Layer:
     except FileNotFoundError:
         return Layer(str(path), {})
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidConfig(f"{path} cannot be read: {error}.") from None
+        raise InvalidConfig(_unreadable(path, error)) from None
     import tomllib  # many have no such file
 
     if _NESTED.search(text):
@@ -154,6 +154,13 @@ def read(path: Path) -> Layer:
         raise InvalidConfig(f"{path} is nested too deeply; no setting is.") from None
 
 
+def _unreadable(path: Path, error: OSError | UnicodeDecodeError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        line = error.object.count(b"\n", 0, error.start) + 1
+        return f"{path} is not UTF-8 text (line {line}); save it as UTF-8."
+    return f"{path} cannot be read: {error.strerror}."
+
+
 def read_servers(path: Path) -> tuple[Layer, list[str]]:
     """The MCP servers of a `.mcp.json` as a layer, and what is wrong in it, in sentences. One that
     does not exist has none."""
@@ -163,7 +170,7 @@ def read_servers(path: Path) -> tuple[Layer, list[str]]:
     except FileNotFoundError:
         return nothing, []
     except (OSError, UnicodeDecodeError) as error:
-        return nothing, [f"{path} cannot be read: {error}."]
+        return nothing, [_unreadable(path, error)]
     except InvalidConfig as error:
         return nothing, [error.message]
     tables, problems = parsed(text, str(path))

@@ -31,6 +31,10 @@ OVER = "(not run: the call before this one ended the turn)"
 PARTIAL = 2_000
 """Characters of a stopped command's output that the model still gets."""
 
+LONGEST = 16_000
+"""Characters of what went wrong that the model is told: that repeats arguments, and a model can
+write megabytes of those."""
+
 NAMED = 10
 """Changed files that are named."""
 
@@ -71,8 +75,16 @@ async def failed(context: RunContext, status: Literal["failed", "unknown"], text
     changes: tuple[FileChange, ...] = ()
     if context.state:
         changes = await happened(context.files, context.root, context.state)
-    said = context.secrets.clean(text)
+    said = bounded(context.secrets.clean(text))
     return Finished(call=context.call, status=status, for_model=said, changes=changes), {}
+
+
+def bounded(text: str) -> str:
+    """Returns the text, or its beginning and its end, `LONGEST` characters together."""
+    if len(text) <= LONGEST:
+        return text
+    half = LONGEST // 2
+    return f"{text[:half]}\n[... {len(text) - LONGEST:,} characters left out ...]\n{text[-half:]}"
 
 
 async def look(

@@ -16,6 +16,7 @@ from magy_server.core.state.state import question_id
 from magy_server.core.text.sanitizing import LINE, TITLE, shortened, visible
 from magy_server.core.tool import Gathered, Tool, previewed
 from magy_server.core.values import Call, Decision, Facts, HookSaid
+from magy_server.engine.calls import bounded
 from magy_server.engine.context import LookContext
 from magy_server.engine.feature_ports import Features
 from magy_server.engine.log import Write
@@ -113,8 +114,10 @@ def _judged(
 
 
 def _impossible(call: Call, problem: str) -> Write:
+    problem = bounded(problem)
     decision = Decision(action="deny", rule="the call cannot run")
-    judged = Judged(call=call.id, facts=Facts(title=call.name, problem=problem), decision=decision)
+    facts = Facts(title=shortened(call.name, LINE), problem=problem)
+    judged = Judged(call=call.id, facts=facts, decision=decision)
     return Write([judged, Finished(call=call.id, status="failed", for_model=problem)])
 
 

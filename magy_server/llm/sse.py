@@ -45,7 +45,8 @@ class Events:
                 self._line.clear()
             event = self._read(line)
             if event is not None:
-                self._size = 0
+                if not self._data:  # a comment may stand in the middle of an event
+                    self._size = 0
                 found.append(event)
         if rest:
             self._line.append(rest)

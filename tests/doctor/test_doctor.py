@@ -164,7 +164,7 @@ async def test_a_hook_or_a_guardrail_that_watches_nothing_is_named(machine: Mach
 
 async def test_a_settings_file_that_is_not_text(machine: Machine) -> None:
     (machine.config / "magy.toml").write_bytes(b"\xff\xfe\x00[model]")
-    assert "cannot be read" in (await machine.doctor()).bad["configuration"]
+    assert "is not UTF-8 text (line 1)" in (await machine.doctor()).bad["configuration"]
 
 
 async def test_an_untrusted_project_is_told_with_what_does_not_count(machine: Machine) -> None:

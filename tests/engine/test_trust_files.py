@@ -53,9 +53,14 @@ def test_settings_are_read_from_a_regular_file_of_some_size(tmp_path: Path) -> N
     assert read(file).values == {}
     file.write_bytes(b"default_agent = 'plan'\r\n[limits]\r\nrequests = 3\r\n")
     assert read(file).values == {"default_agent": "plan", "limits": {"requests": 3}}
-    file.write_bytes(b"\xff")
-    with pytest.raises(InvalidConfig, match="cannot be read"):
+    file.write_bytes(b"#\n\xff")
+    with pytest.raises(InvalidConfig, match=r"is not UTF-8 text \(line 2\); save it as UTF-8"):
         read(file)
+    file.unlink()
+    file.symlink_to(file)
+    with pytest.raises(InvalidConfig, match=r"magy\.toml cannot be read: Too many levels[^\[]*\.$"):
+        read(file)
+    file.unlink()
     file.write_text("#" * (LARGEST + 1))
     with pytest.raises(InvalidConfig, match="larger than 256 KB"):
         read(file)

@@ -52,3 +52,13 @@ def test_where_chunks_are_cut_does_not_matter(pieces: list[bytes], data: st.Data
 
 def test_a_line_of_many_chunks_is_one_line() -> None:
     assert read(b"data: ", *[b"x" * 20] * 50_000, b"\n\n") == [b"x" * 1_000_000]
+
+
+def test_an_event_that_comments_part_is_bounded_too() -> None:
+    events, megabyte = Events(), b"data: " + b"x" * (1 << 20) + b"\n: c\n"
+    with pytest.raises(ValueError, match="over 64 MB"):
+        for _ in range(70):
+            events.feed(megabyte)
+    events = Events()
+    for _ in range(70):
+        events.feed(megabyte + b"\n")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import tracemalloc
 from itertools import pairwise
@@ -192,6 +193,12 @@ async def test_a_missing_file_comes_with_near_names(workspace: Workspace) -> Non
     assert "src/helpers.py is a file" in await refusal(workspace, "src/helpers.py/x")
     with pytest.raises(ToolError, match=r"Did you mean: src/helpers\.py"):
         await workspace.run(edit_file, path="src/helperz.py", old_text="a", new_text="b")
+
+
+async def test_a_workspace_that_is_gone_is_named(workspace: Workspace) -> None:
+    shutil.rmtree(workspace.root)
+    told = f"a.txt does not exist: the workspace {workspace.root} is gone. Tell the user."
+    assert await refusal(workspace, "a.txt") == told
 
 
 async def test_wrong_arguments_are_told(workspace: Workspace) -> None:

@@ -210,6 +210,8 @@ def missing(place: Place) -> str:
         if os.path.isfile(at):
             return f"{place.name} does not exist: {below(place.root, at)} is a file."
         at = os.path.dirname(at)
+    if not os.path.isdir(at):
+        return f"{place.name} does not exist: the workspace {at} is gone. Tell the user."
     wanted = place.path[len(at) :].strip("/").split("/")[0]
     names = _entries(at)
     near = [os.path.join(at, n) for n in difflib.get_close_matches(wanted, names, 3, 0.6)]
