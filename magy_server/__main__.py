@@ -112,7 +112,7 @@ def _windows() -> int:
 
 def _perform(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> int:
     match chosen.command:
-        case "run" if chosen.prompt is None and not _can_type(chosen):
+        case "run" if not chosen.words and not _can_type(chosen):
             parser.error(
                 "say what the agent should do: `magy run PROMPT`, or `magy run -` to read it"
             )

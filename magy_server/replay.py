@@ -31,7 +31,7 @@ def replay(session: str, upto: int | None) -> int:
         lines = asyncio.run(_lines(session, upto))
     except MagyError as error:
         print(f"magy: {error.message}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, NotFound) else 1
     for line in lines:
         tell(f"{line}\n")
     return 0
@@ -42,7 +42,7 @@ async def _lines(session: str, upto: int | None) -> list[str]:
     try:
         pairs = await asked(store, stream_of(session), upto)
         if pairs is None:
-            raise NotFound(f"There is no session {session!r} in {layers.state_dir()}.")
+            raise NotFound(f"There is no session {session!r}. `magy sessions` lists them.")
         return [
             json.dumps({"request": request, "reply": reply}, default=_plain, ensure_ascii=False)
             for request, reply in pairs

@@ -131,7 +131,7 @@ def _run(commands: Commands) -> None:
         epilog=_codes(EXIT_CODES),
     )
     run.add_argument(
-        "prompt", nargs="?", metavar="PROMPT",
+        "words", nargs="*", metavar="PROMPT",
         help="the task; - reads it from standard input; left out, it is asked for on the terminal",
     )  # fmt: skip
     which = run.add_mutually_exclusive_group()
@@ -199,7 +199,7 @@ def _sessions(commands: Commands) -> None:
 def _pruning(verbs: Commands) -> None:
     prune = verbs.add_parser(
         "prune",
-        help="delete the sessions that have rested for long",
+        help="delete the sessions that nobody has used for long",
         description=(
             "Delete the sessions, with their children, in which nothing happened for so long, and "
             "the records of reviews that were settled as long ago. A session stays if a turn of "

@@ -50,6 +50,16 @@ class Parser(argparse.ArgumentParser):
         elif message:
             tell(message)
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Names the choice that was perhaps meant, instead of all."""
+        if action.choices is not None and value not in action.choices:
+            import difflib
+
+            if near := difflib.get_close_matches(str(value), map(str, action.choices), 1):
+                said = f"invalid choice: {value!r}; did you mean {near[0]!r}?"
+                raise argparse.ArgumentError(action, said)
+        super()._check_value(action, value)
+
     def _options_first(self, words: Sequence[str]) -> list[str]:
         """argparse gives up on an optional argument at the first option before it."""
         options: list[str] = []

@@ -21,6 +21,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from magy_server.config import administrator
+from magy_server.config.expected_values import expectation, told
 from magy_server.core.errors import InvalidConfig
 from magy_server.core.mcp.server_settings import parsed, says_how
 from magy_server.core.policy.examples import wrong_example
@@ -271,7 +272,7 @@ def validate(layer: Layer) -> Settings:
     try:
         settings = Settings.model_validate(dict(layer.values))
     except ValidationError as error:
-        problems = [_problem(dict(item)) for item in error.errors(include_url=False)[:5]]
+        problems = [_problem(item) for item in told(error.errors(include_url=False))[:5]]
         said = " ".join(one if one.endswith("?") else f"{one}." for one in problems)
         raise InvalidConfig(f"{layer.name}: {said}") from None
     check(settings.guardrail, layer.name)
@@ -299,10 +300,10 @@ def _try_examples(source: str, settings: Settings) -> None:
                 raise InvalidConfig(f"{source}: examples: {wrong}")
 
 
-def _problem(item: dict[str, Any]) -> str:
+def _problem(item: Mapping[str, Any]) -> str:
     where = _place(item["loc"])
     if item["type"] != "extra_forbidden":
-        return f"{where}: {item['msg']} (it is {item['input']!r})"
+        return f"{where}{expectation(item)}"
     model: type[BaseModel] = Settings
     for step in item["loc"][:-1]:
         if step in model.model_fields:

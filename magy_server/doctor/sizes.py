@@ -55,8 +55,8 @@ def _to_do(path: Path, total: int, spare: int) -> Iterator[Finding]:
     if total - spare >= MUCH:
         what = f"{path.parent} has grown to {_shown(total)}."
         mend = (
-            "`magy sessions prune --older-than 30d --dry-run` says which sessions have rested for "
-            "so long, and how much goes with them; without --dry-run it deletes them."
+            "`magy sessions prune --older-than 30d --dry-run` says which sessions nobody has used "
+            "for so long, and how much goes with them; without --dry-run it deletes them."
         )
         yield note(what, mend)
 

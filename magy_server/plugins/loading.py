@@ -88,7 +88,9 @@ class Plugins:
         }
         if name not in doors:
             names = ", ".join(doors) or "none"
-            raise NotFound(f"No plugin that is switched on has a door {name!r}; there: {names}.")
+            raise NotFound(
+                f"No plugin that is switched on has a door {name!r}. Doors that they have: {names}."
+            )
         return doors[name]
 
 

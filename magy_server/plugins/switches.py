@@ -121,8 +121,9 @@ def named(name: str) -> Installed:
     if name not in there:
         names = ", ".join(there) or "none"
         raise NotFound(
-            f"No installed package has a plugin {name!r}; there: {names}. Install the package into "
-            "the environment that Magy runs in: docs/howto/plugins.md says how."
+            f"No installed package has a plugin {name!r}. Plugins that are installed: {names}. "
+            "Install the package into the environment that Magy runs in: docs/howto/plugins.md "
+            "says how."
         )
     return there[name]
 

@@ -181,7 +181,7 @@ def test_a_ruling_that_overturns_another_is_accepted_by_a_person(magy: Magy) -> 
 
 
 def test_the_rulings_of_all_sessions_of_a_project_are_listed(magy: Magy, tmp_path: Path) -> None:
-    assert "Nothing was deliberated in this project." in magy("magi", "list").stdout
+    assert "No question was put to MAGI in this project yet." in magy("magi", "list").stdout
     for _ in range(2):
         scripted(magy, RULING, "magi", QUESTION, "--format", "json")
     listed = magy("magi", "list").stdout
@@ -192,4 +192,4 @@ def test_the_rulings_of_all_sessions_of_a_project_are_listed(magy: Magy, tmp_pat
     assert [ruling["final"] for ruling in as_json["rulings"]] == ["APPROVED"] * 2
     other = tmp_path / "other"
     other.mkdir()
-    assert "Nothing" in magy("magi", "list", "--root", str(other)).stdout
+    assert "No question" in magy("magi", "list", "--root", str(other)).stdout

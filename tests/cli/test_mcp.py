@@ -32,7 +32,7 @@ def test_a_server_is_added_tried_and_removed(magy: Magy) -> None:
     assert again.returncode == 2 and "has a server 'rude' already" in again.stderr
     assert "removed rude" in magy("mcp", "remove", "rude").stdout
     gone = magy("mcp", "remove", "rude")
-    assert gone.returncode == 2 and "has no table [mcp.rude]" in gone.stderr
+    assert gone.returncode == 2 and "There is no [mcp.rude] in " in gone.stderr
 
 
 def test_a_server_that_does_not_start_is_a_failure_with_its_reason(magy: Magy) -> None:

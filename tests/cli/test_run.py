@@ -38,6 +38,13 @@ def test_a_prompt_is_answered(magy: Magy) -> None:
     assert "\x1b" not in done.stdout
 
 
+def test_the_words_of_a_prompt_need_no_quotes(magy: Magy) -> None:
+    magy.script(HELLO)
+    assert magy("run", "please", "-q", "say", "hello").stdout == "Good day.\n"
+    shown = magy("sessions", "show", magy.sessions()[0]["sessionId"]).stdout
+    assert shown.startswith("> please say hello\n")
+
+
 def test_a_session_goes_on(magy: Magy) -> None:
     magy.script("prompt: hello\ntext: One.\nprompt: more\ntext: Two.\n")
     magy("run", "hello")
@@ -325,7 +332,7 @@ def test_interrupt_cancels_the_turn(magy: Magy) -> None:
         out, _ = running.communicate(timeout=PATIENCE)
     assert running.returncode == 130
     assert "cancelling; press Ctrl-C again to leave at once" in out
-    assert re.search(r"^cancelled · ", out, re.MULTILINE)
+    assert re.search(r"^cancelled · 1 request · tokens unknown · ", out, re.MULTILINE)
     assert magy.sessions()[0]["state"] == "idle"
 
 

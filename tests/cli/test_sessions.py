@@ -115,6 +115,7 @@ def test_there_may_be_none(magy: Magy) -> None:
         (["show"], "the following arguments are required: ID"),
         (["export", "x", "--format", "html"], "invalid choice"),
         (["nonsense"], "invalid choice"),
+        (["shwo"], "invalid choice: 'shwo'; did you mean 'show'?"),
         (["list", "--li", "5"], "unrecognized arguments"),
     ],
 )

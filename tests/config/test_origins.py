@@ -105,9 +105,20 @@ def test_a_provider_named_like_the_beginning_of_another_is_its_own(tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("limits = 3", "limits: Input should be"),
-        ("provider = 3", "provider: Input should be"),
-        ("[[provider]]\nkind = 'openai'\n", "provider 1.name: Field required"),
+        ("limits = 3", "limits must be"),
+        ("provider = 3", "provider must be"),
+        ("[[provider]]\nkind = 'openai'\n", "provider 1.name is missing."),
+        ("[model]\ndefault = 3\n", "model.default must be text in quotes (it is 3)."),
+        ("[model]\ntimeout = -3\n", "model.timeout must be more than 0 (it is -3)."),
+        (
+            "[permission]\nbash = 'perhaps'\n",
+            "magy.toml: permission.bash must be 'allow', 'ask' or 'deny', or a table with one of "
+            "these for each pattern (it is 'perhaps').",
+        ),
+        (
+            "[permission.bash]\n'make *' = 'yes'\n",
+            "magy.toml: permission.bash.make * must be 'allow', 'ask' or 'deny' (it is 'yes').",
+        ),
         (
             "[[provider]]\nname = 'x'\nkind = 'openai'\n[provider.about.'gpt.1']\nwindw = 1\n",
             "unknown key 'provider 1.about.gpt.1.windw'; did you mean 'window'?",

@@ -130,7 +130,7 @@ async def test_without_utf_8_it_is_ascii_and_says_so(machine: Machine) -> None:
     [
         ("[modle]\n", "unknown key 'modle'; did you mean 'model'?"),
         ("[model\n", "is not valid TOML"),
-        ("[limits]\nrequests = 'many'\n", "limits.requests: Input should be"),
+        ("[limits]\nrequests = 'many'\n", "limits.requests must be a whole number"),
     ],
 )
 async def test_a_wrong_settings_file_is_named_with_the_key(

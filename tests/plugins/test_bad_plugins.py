@@ -66,7 +66,7 @@ async def test_what_is_wrong_with_one_is_said_and_the_others_are_used(loading: L
     assert "its tool mute has no docstring" in said["mute"]
     assert "print is not an async function" in said["odd"]
     assert "NameError" in said["unshaped"]
-    with pytest.raises(NotFound, match="has a door 'front'; there: none"):
+    with pytest.raises(NotFound, match=r"has a door 'front'\. Doors that they have: none"):
         plugins.door("front")
 
 
@@ -92,7 +92,10 @@ async def test_a_name_that_cannot_be_one_and_one_that_is_there_twice_are_said(
     twin = {**files, "pyproject.toml": files["pyproject.toml"].replace("\nother =", "\nfine =")}
     wrong = {**files, "pyproject.toml": files["pyproject.toml"].replace("\nother =", "\nO-1 =")}
     wrong["pyproject.toml"] = wrong["pyproject.toml"].replace("magy-other", "magy-wrong")
-    with pytest.raises(NotFound, match="No installed package has a plugin 'O-1'; there: fine"):
+    with pytest.raises(
+        NotFound,
+        match=r"No installed package has a plugin 'O-1'\. Plugins that are installed: fine",
+    ):
         await loading(wrong)
     plugins: Plugins = await loading(twin)
     assert any("magy-other 1) is not used: magy-fine has a plugin of that name" in one

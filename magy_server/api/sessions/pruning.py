@@ -1,5 +1,5 @@
-"""Pruning deletes sessions that have rested for long, and what is kept of reviews that were settled
-as long ago: it holds the texts of all files that agents changed."""
+"""Pruning deletes sessions that nobody has used for long, and what is kept of reviews that were
+settled as long ago: it holds the texts of all files that agents changed."""
 
 from __future__ import annotations
 

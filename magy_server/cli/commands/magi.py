@@ -127,7 +127,7 @@ async def _list(options: argparse.Namespace, app: Composition) -> int:
         return exit_codes.DONE
     screen = Screen(standard_output())
     if not found:
-        await screen.write([("Nothing was deliberated in this project.\n", "dim")])
+        await screen.write([("No question was put to MAGI in this project yet.\n", "dim")])
     for one in found:
         await screen.write(_line(one, screen.marks, screen.width))
     return exit_codes.DONE

@@ -138,7 +138,7 @@ async def remove(options: argparse.Namespace, app: Composition) -> int:
     path, where = _file(options)
     text = mcp_file.removed(_text(path), options.name)
     if text == _text(path):
-        raise NotFound(f"{where} has no table [mcp.{options.name}].")
+        raise NotFound(f"There is no [mcp.{options.name}] in {where}.")
     mcp_file.rewritten(path, text)
     await Screen(standard_output()).write([(f"removed {options.name} from {where}\n", "")])
     return exit_codes.DONE
@@ -218,7 +218,9 @@ async def test(options: argparse.Namespace, app: Composition) -> int:
             status = await tools.tried(root, name)
             if status is None:
                 known = ", ".join(one.name for one in tools.servers(root)) or "none"
-                raise NotFound(f"There is no MCP server {name!r} that can be used; there: {known}.")
+                raise NotFound(
+                    f"There is no MCP server {name!r} that can be used here. These can: {known}."
+                )
             failed = failed or status.condition != "ready"
             await screen.write(_tested(status, screen))
         problems = [said for said in trust.problems(root) if "MCP server" in said]

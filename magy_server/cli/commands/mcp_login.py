@@ -74,7 +74,9 @@ async def _server(options: argparse.Namespace, app: Composition) -> McpServer:
     known = settings.settings.mcp
     if options.name not in known:
         names = ", ".join(known) or "none"
-        raise NotFound(f"There is no MCP server {options.name!r} in {root}; there: {names}.")
+        raise NotFound(
+            f"There is no MCP server {options.name!r} in {root}. These are there: {names}."
+        )
     try:
         server = usable(options.name, known[options.name], os.environ)
     except InvalidConfig as error:

@@ -1,4 +1,4 @@
-"""`magy sessions prune` deletes the sessions that have rested for long, after it has said which."""
+"""`magy sessions prune` deletes the sessions that nobody has used for long; before, it says which."""
 
 from __future__ import annotations
 

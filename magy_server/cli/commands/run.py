@@ -32,7 +32,7 @@ def run(options: argparse.Namespace, app: Composition) -> int:
     """Runs the command, and returns the exit code. Raises MagyError, and KeyboardInterrupt while it
     reads standard input."""
     shown = Shown.on(options)
-    content = prompt_of(_typed(options, app) if options.prompt is None else options.prompt)
+    content = prompt_of(" ".join(options.words) if options.words else _typed(options, app))
     return asyncio.run(until_left(partial(run_turn, options, app, shown, content)))
 
 

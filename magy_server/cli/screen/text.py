@@ -121,10 +121,10 @@ def record(value: Any) -> str:
 
 def tokens(usage: Usage) -> str:
     """Returns what was used, and says that it is not known where the provider did not say it."""
+    if not usage.total:  # no request takes none: the provider had not said it, or was cut off
+        return "tokens unknown"
     if not usage.unreported:
         return f"{usage.total:,} tokens"
-    if not usage.total:
-        return "tokens unknown"
     unknown = counted(usage.unreported, "request")
     return f"{usage.total:,} tokens and {unknown} of unknown size"
 
