@@ -129,7 +129,7 @@ def test_check_names_file_and_key(magy: Magy) -> None:
     write(magy, "project", "[limits]\nrequests = -1\n")
     done = magy("config", "check")
     assert done.returncode == 2
-    assert f"✗ {magy.root / 'magy.toml'}: limits.requests: " in done.stdout
+    assert f"✗ {magy.root / 'magy.toml'}: limits.requests must be " in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_check_names_file_and_key(magy: Magy) -> None:
         (b"modle = 1", "unknown key 'modle'; did you mean 'model'?"),
         (b"= 1", "is not valid TOML"),
         (b"\xff", "cannot be read"),
-        (b"default_agent = 3", "default_agent: "),
+        (b"default_agent = 3", "default_agent must be text in quotes (it is 3)"),
     ],
 )
 def test_check_of_a_file(magy: Magy, data: bytes, said: str) -> None:

@@ -1,4 +1,4 @@
-"""`magy sessions prune` deletes the sessions that nobody has used for long; before, it says which."""
+"""`magy sessions prune` deletes the sessions that nobody has used for long, having said which."""
 
 from __future__ import annotations
 
