@@ -26,7 +26,7 @@ from magy_server.core.state.state import State
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.tool import PLUGIN, Tool
 from magy_server.core.values import Content, Embedded, Hash, Link, Section, Text
-from magy_server.engine.rules import as_text, caps, inherited, levels, sources, told
+from magy_server.engine.rules import as_text, caps, inherited, levels_above, sources, told
 from magy_server.engine.world import USUAL_REPLY, World, put
 from magy_server.regex import regex
 
@@ -101,8 +101,8 @@ def _of(plugin: str, tools: Sequence[Tool]) -> Sequence[Tool]:
 
 async def _rules(world: World, state: State, above: Sequence[State]) -> list[Sequence[Ruleset]]:
     """Its own as it would be briefed with them now, and those of each session above it."""
-    found = await levels(world, state, above)
-    return [await sources(world, state), *(level.sources for level in found[1:])]
+    found = await levels_above(world, above)
+    return [await sources(world, state), *(level.sources for level in found)]
 
 
 async def mentioned(

@@ -162,10 +162,15 @@ class Level:
 
 
 async def levels(world: World, state: State, above: Sequence[State]) -> list[Level]:
-    """The session's own, its parent's, and so on to the root's. One above whose agent was changed,
-    and that has done nothing as this yet, has a second level: what it would be briefed with."""
+    """The session's own, its parent's, and so on to the root's."""
     own = await _text(world, state)
-    found = [Level(state.id, own, rulesets(own))]
+    return [Level(state.id, own, rulesets(own)), *await levels_above(world, above)]
+
+
+async def levels_above(world: World, above: Sequence[State]) -> list[Level]:
+    """Those of the sessions above one. Where the agent was changed of one that has done nothing as
+    this yet, there is a second level: what it would be briefed with."""
+    found: list[Level] = []
     for one in above:
         texts = [await _text(world, one)]
         briefed = one.conversation.briefing
