@@ -141,7 +141,7 @@ class Session:
 
     @property
     def reading_on(self) -> bool:
-        """Returns whether the log has more than the state, which is being read."""
+        """Returns whether another process has appended entries that are still being read."""
         return self._reading > 0
 
     # --- what becomes of the log ----------------------------------------------------------------

@@ -103,7 +103,7 @@ async def test_a_verb_that_declares_nothing_is_named() -> None:
     async def nothing() -> None:
         return
 
-    with pytest.raises(TypeError, match=r"nothing at .* declares nothing"):
+    with pytest.raises(TypeError, match=r"Declare the first parameter of .*nothing at .*"):
         await handler("magy/nothing", nothing)({})  # type: ignore[arg-type]
 
 

@@ -217,7 +217,8 @@ export class Page {
   }
 
   private connected(message: Connection): void {
-    if (this.connection.state === "missing" && message.state !== "missing") this.input.tell("");
+    // What was said of a server is not true of the next one.
+    if (gone(this.connection) && !gone(message)) this.input.tell("");
     this.connection = message;
     document.body.dataset.server = message.state;
     if (message.state === "dead" || message.state === "stopped") {
@@ -441,4 +442,8 @@ export class Page {
 function bounded<V>(map: Map<string, V>, key: string, value: V, most: number): void {
   map.set(key, value);
   while (map.size > most) map.delete(map.keys().next().value ?? "");
+}
+
+function gone({ state }: Connection): boolean {
+  return state === "stopped" || state === "dead" || state === "missing";
 }

@@ -305,8 +305,9 @@ def handler(method: str, verb: Verb[Any, Wire | None], made: Made | None = None)
 
 @cache
 def _params(answer: Callable[..., Any]) -> type[Wire]:
-    """What its first parameter is declared to be. Raises TypeError where it declares none."""
-    for name, kind in get_type_hints(answer).items():
-        if name != "return":
-            return kind  # type: ignore[no-any-return]
-    raise TypeError(f"a verb takes what is asked of it, and {answer} declares nothing")
+    """The shape that its first parameter is declared to have. Raises TypeError without one."""
+    declared = (kind for name, kind in get_type_hints(answer).items() if name != "return")
+    shape = next(declared, None)
+    if isinstance(shape, type) and issubclass(shape, Wire):
+        return shape
+    raise TypeError(f"Declare the first parameter of {answer} as the shape of its params.")

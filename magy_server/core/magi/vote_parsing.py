@@ -110,10 +110,10 @@ class _Reader:
     def _object(self, text: str) -> Mapping[str, Any]:
         found = [one for one in self._objects(text) if "verdict" in one]
         if not found:
-            raise _NoVote("It holds no JSON object with a verdict.")
+            raise _NoVote("Its answer was not in the form of a vote.")
         said = {(str(one["verdict"]).strip().upper(), str(one.get("confidence"))) for one in found}
         if len(said) > 1:
-            raise _NoVote("It votes twice, and not the same.")
+            raise _NoVote("It voted twice, and differently.")
         if len(found) > 1:
             self.repairs.append("voted twice the same")
         return found[-1]
@@ -149,7 +149,7 @@ class _Reader:
         named = str(given.get("node") or self.node).strip().lower()
         other = next((node for node in NODES if node in named), self.node)
         if other != self.node:
-            raise _NoVote(f"It votes as {other}.")
+            raise _NoVote(f"It voted as {other}, another voter.")
 
     # --- its parts --------------------------------------------------------------------------------
 
@@ -157,7 +157,7 @@ class _Reader:
         word = " ".join(str(given).upper().split()).strip(".!*\"'")
         meant = next((one for one in VERDICTS if one == word), None) or _WORDS.get(word)
         if meant is None:
-            raise _NoVote(f"Its verdict is {one_line(str(given))[:40]!r}, none of the four.")
+            raise _NoVote(f"Its verdict was {one_line(str(given))[:40]!r}, none of the four.")
         if meant != given:
             self.repairs.append("verdict")
         return meant
@@ -175,7 +175,7 @@ class _Reader:
         if number is None and (said := self._said(given)):
             self.repairs.append("confidence by the lowest of its tier")
             return LEAST[said]
-        raise _NoVote(f"Its confidence is {one_line(str(raw))[:40]!r}, not 0 to 100.")
+        raise _NoVote(f"Its confidence was {one_line(str(raw))[:40]!r}, not 0 to 100.")
 
     def _said(self, given: Mapping[str, Any]) -> Tier | None:
         """The tier that it names instead of a number."""
@@ -190,7 +190,7 @@ class _Reader:
         preconditions = self._texts(about, "preconditions")
         if not preconditions:
             if needed:
-                raise _NoVote("It has caveats, and names no precondition.")
+                raise _NoVote("It said yes with caveats, and named no condition for it.")
             return None
         mitigations = about.get("mitigations")
         return Caveats(
@@ -238,7 +238,7 @@ class _Reader:
 
     def _summary(self, given: Mapping[str, Any], reasoning: str) -> str:
         if not (said := self._text(given, "summary") or one_line(reasoning)):
-            raise _NoVote("It gives no reason.")
+            raise _NoVote("It gave no reason.")
         sentences = [one for one in _SENTENCE.split(said) if one.strip()]
         if len(sentences) > SENTENCES or not given.get("summary"):
             self.repairs.append("the first sentences of its reasons")
@@ -271,7 +271,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object as it is read; one with two verdicts, or two confidences, is no vote."""
     said = {(key, str(value)) for key, value in pairs if key in ("verdict", "confidence")}
     if len(said) > len({key for key, _ in said}):
-        raise _NoVote("It votes twice, and not the same.")
+        raise _NoVote("It voted twice, and differently.")
     return dict(pairs)
 
 

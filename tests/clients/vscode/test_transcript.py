@@ -973,6 +973,22 @@ def test_a_server_that_is_missing_is_installed_from_the_transcript(page: Transcr
     assert "No server was found." in page.at(".empty").inner_text()
 
 
+def test_what_was_said_of_a_server_goes_with_its_restart(page: Transcript) -> None:
+    """What the server that runs now says stays, also where it was silent for a moment."""
+    note = page.at(".input-note")
+    why = {"type": "refused", "messageId": "m", "text": "Make it round", "message": "It ended."}
+    page.tell({"type": "connection", "state": "dead", "message": "It ended."}, why)
+    page.until(lambda: "It ended." in note.inner_text(), "why nothing was sent")
+    page.tell({"type": "connection", "state": "starting", "message": ""})
+    page.until(lambda: note.inner_text() == "", "that nothing is wrong any more")
+    page.tell({"type": "connection", "state": "running", "message": ""}, why)
+    page.tell({"type": "connection", "state": "silent", "message": ""})
+    page.tell({"type": "connection", "state": "running", "message": ""})
+    page.tell({"type": "review", "changes": 3, "files": 1})
+    page.page.get_by_role("group", name="Changes under review").wait_for()
+    assert "It ended." in note.inner_text()
+
+
 def test_changes_under_review_are_decided_from_the_transcript(page: Transcript) -> None:
     bar = page.page.get_by_role("group", name="Changes under review")
     page.tell({"type": "review", "changes": 3, "files": 1})
