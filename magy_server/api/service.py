@@ -25,7 +25,7 @@ from magy_server.core.events import (
     Withdrawn,
 )
 from magy_server.core.ports import Page, StreamInfo
-from magy_server.core.prompting.compaction import possible
+from magy_server.core.prompting.compaction import compacted, possible
 from magy_server.core.reviews.review_events import Noted
 from magy_server.core.state.state import State
 from magy_server.core.values import Content, GivenCall, Grant, Hash
@@ -250,7 +250,8 @@ class Service:
         runs."""
         session = await self.loaded.session(stream_of(session_id))
         if not possible(session.state):
-            raise InvalidRequest("There is nothing to compact: the model has not replied yet.")
+            since = "since the last time" if compacted(session.state) else "yet"
+            raise InvalidRequest(f"There is nothing to compact: the model has not replied {since}.")
 
         def ask(now: State) -> Write | None:
             asked = CompactAsked(focus=focus, resting=now.turn is None)
@@ -261,7 +262,7 @@ class Service:
     async def summary(self, session_id: str) -> str:
         """Returns a summary, as for a pull request, that the model writes. Raises ProviderError."""
         session = await self.loaded.session(stream_of(session_id))
-        if not possible(session.state):
+        if not (possible(session.state) or compacted(session.state)):
             raise InvalidRequest("There is nothing to summarize: the agent has not answered yet.")
         said, blobs = await consult(session, self.world, self.purse, "summary")
         await session.append(lambda now: Write([said], blobs))

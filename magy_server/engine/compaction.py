@@ -11,14 +11,13 @@ from magy_server.core.ports import Message, ModelRequest
 from magy_server.core.prompting.compaction import cut, digest, replacement
 from magy_server.core.prompting.framing import framed
 from magy_server.core.prompting.prefix_cache import SoFar
-from magy_server.core.prompting.transcript import transcript
 from magy_server.core.state.state import State
 from magy_server.core.steps import hand_back
 from magy_server.core.values import NO_USAGE, Call, Text
 from magy_server.engine.briefing import briefing as briefing_of
 from magy_server.engine.feature_ports import Purse
 from magy_server.engine.log import Write
-from magy_server.engine.model import ask, request_of
+from magy_server.engine.model import as_text, ask, request_of
 from magy_server.engine.session import Session
 from magy_server.engine.world import World, put
 
@@ -100,8 +99,8 @@ class _Summary:
         briefing = self._state.conversation.briefing
         room = briefing.window * 2 if briefing and briefing.window else TEXT
         tries = [] if too_long else [asking(request, self.asked)]
-        before = await self._before()
-        tries += [self._alone(request, before, size) for size in (room, room // 4)]
+        for size in (room, room // 4):
+            tries.append(self._alone(request, await as_text(self._state, self._world, size)))
         for one in tries:
             try:
                 reply = await ask(self._session, self._world, self._purse, one)
@@ -115,16 +114,9 @@ class _Summary:
                 return text
         return ""
 
-    async def _before(self) -> str:
-        """What an earlier compaction left: all that is known of what was before."""
-        found = {i.summary for i in self._state.conversation.items if isinstance(i, Compacted)}
-        texts = await self._world.texts({hash for hash in found if hash})
-        return "".join(f"{texts[hash]}\n\n" for hash in found if hash)
-
-    def _alone(self, request: ModelRequest, before: str, room: int) -> ModelRequest:
-        """A request of its own, without tools, with about `room` characters."""
-        said = transcript(self._state.conversation.items, max(room - len(before), room // 2))
-        text = framed("conversation", f"{before[: room // 2]}{said}")
+    def _alone(self, request: ModelRequest, conversation: str) -> ModelRequest:
+        """A request of its own, without tools."""
+        text = framed("conversation", conversation)
         message = Message("user", (Text(text=f"{text}\n\n{self.asked}"),))
         return replace(request, system=(), tools=(), messages=(message,), so_far=SoFar())
 

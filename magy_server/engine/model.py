@@ -20,11 +20,12 @@ from pydantic_core import PydanticSerializationError
 from magy_server.core import prompt
 from magy_server.core.codec import encode
 from magy_server.core.errors import Conflict, OverBudget, ProviderError
-from magy_server.core.events import CompactAsked, Ended, Event, Replied
+from magy_server.core.events import CompactAsked, Compacted, Ended, Event, Replied
 from magy_server.core.ports import ModelFacts, ModelRequest, Provider, Reading
 from magy_server.core.prompting import sizes
 from magy_server.core.prompting.compaction import possible
 from magy_server.core.prompting.seldom_tools import CALL, unwrapped
+from magy_server.core.prompting.transcript import transcript
 from magy_server.core.settings import ModelSettings
 from magy_server.core.state.state import State
 from magy_server.core.steps import hand_back
@@ -90,6 +91,16 @@ async def request_of(state: State, world: World) -> ModelRequest:
     request, built = await asyncio.to_thread(build) if new > AT_ONCE else build()
     world.built.keep(state.stream, built)
     return request
+
+
+async def as_text(state: State, world: World, room: int) -> str:
+    """The conversation in about `room` characters, for a request of its own: what a compaction
+    left, which is all that is known of what was before, and what came since."""
+    items = state.conversation.items
+    hashes = {item.summary for item in items[:1] if isinstance(item, Compacted) and item.summary}
+    texts = await world.texts(hashes)
+    before = "".join(f"{texts[hash]}\n\n" for hash in hashes)
+    return before[: room // 2] + transcript(items, max(room - len(before), room // 2))
 
 
 async def ask(

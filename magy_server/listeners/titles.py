@@ -10,13 +10,12 @@ from magy_server.core.agents.tree import Stream
 from magy_server.core.errors import MagyError
 from magy_server.core.events import Consulted, Ended, Entry
 from magy_server.core.ports import Message, ModelRequest
-from magy_server.core.prompting.transcript import transcript
 from magy_server.core.state.state import State
 from magy_server.core.values import Hash, Text
 from magy_server.engine.feature_ports import Purse
 from magy_server.engine.loaded_sessions import Sessions
 from magy_server.engine.log import Write
-from magy_server.engine.model import ask
+from magy_server.engine.model import as_text, ask
 from magy_server.engine.session import Session
 from magy_server.engine.world import World, put
 from magy_server.tasks import Tasks
@@ -42,7 +41,7 @@ async def consult(
     small = settings.small if name == "title" else ""
     own = state.conversation.briefing.model if state.conversation.briefing else state.model
     model = agent.model or small or own or await world.models(state.root).default()
-    text = transcript(state.conversation.items, ROOM.get(name, 20_000))
+    text = await as_text(state, world, ROOM.get(name, 20_000))
     request = ModelRequest(
         id=name,
         session=session.stream,

@@ -338,6 +338,24 @@ async def test_a_session_can_be_summed_up(root: Path, state: Path, server: Anthr
         assert "not on Fridays" in last(asked)
 
 
+@pytest.mark.req("E089")
+async def test_what_was_compacted_can_be_summed_up_but_not_compacted_again(
+    root: Path, state: Path, server: AnthropicServer
+) -> None:
+    async with person(root, state, env=ENV, settings=options(server)) as one:
+        await one.new()
+        server.answer(model)
+        await one.turn("Hello.")
+        await one.request("session/compact")
+        await one.update("notice", lambda u: u["title"] == "Compacted")
+        await one.end()
+        with pytest.raises(RpcError, match="has not replied since the last time"):
+            await one.request("session/compact")
+        server.reply(text("# Greetings"))
+        assert await one.request("session/summarize") == {"text": "# Greetings"}
+        assert SUMMARY in everything(server.requests[-1].body)
+
+
 @pytest.mark.parametrize("parts", [(text("I th"), hang()), (thinking("Hm."), hang())])
 async def test_a_cancelled_request_is_not_for_nothing(
     root: Path, state: Path, server: AnthropicServer, parts: Sequence[Part]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from magy_server.core.agents.mail import Mailed
-from magy_server.core.events import Prompted, Replied
+from magy_server.core.events import Compacted, Prompted, Replied
 from magy_server.core.prompting.framing import framed
 from magy_server.core.prompting.sizes import decisions, refusals, size, words
 from magy_server.core.state.state import State
@@ -41,6 +41,11 @@ def due(state: State) -> bool:
 def possible(state: State) -> bool:
     """Returns whether there is something that may go."""
     return any(isinstance(item, Replied) for item in state.conversation.items[: _end(state)])
+
+
+def compacted(state: State) -> bool:
+    """Returns whether the conversation begins with a summary."""
+    return any(isinstance(item, Compacted) for item in state.conversation.items[:1])
 
 
 def cut(state: State, *, all: bool = False) -> int:
