@@ -88,7 +88,7 @@ def undone(run: Run) -> Row:
         lambda: stopwatch(lambda: merge3(after, live, before)),
         lambda: _merge_file(run, after, live, before),
     )
-    return Row(f"undo of {HUNKS} hunks vs git merge-file", "seconds", ours, floor, 6)
+    return Row(f"undo of {HUNKS} hunks vs git merge-file", "seconds", ours, floor, 5)
 
 
 ROWS = (exact, fuzzy, fifty, thousand, thousand_fuzzy, stale, rebased, undone)

@@ -42,7 +42,7 @@ def glob_names(run: Run) -> Row:
     """The same in a tree of many files, of which few match."""
     root, files = names(run)
     return _compared(
-        run, root, f"{files:,} empty", "glob", "*99.py", ["--files", "--glob=*99.py"], 4
+        run, root, f"{files:,} empty", "glob", "*99.py", ["--files", "--glob=*99.py"], 1.3
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 
 from bench.measure import Row, Run, in_turn, resident
@@ -20,13 +22,24 @@ def initialize(run: Run) -> Row:
     return Row("spawn -> initialize answered", "seconds", ours, floor, 0.25)
 
 
+def initialize_beside_python(run: Run) -> Row:
+    """Beside a program of one import, and 40 ms."""
+    ours, bare = in_turn(
+        run.choose(4, 9),
+        lambda: _initialized(run, *MAGY),
+        _imported_json,
+    )
+    floor = [seconds + 0.04 / 1.1 for seconds in bare]
+    return Row("spawn -> initialize vs Python and 40 ms", "seconds", ours, floor, 1.1)
+
+
 def first_reply(run: Run) -> Row:
     ours, floor = in_turn(
         run.choose(4, 9),
         lambda: _replied(run, "magy/agent/list", *MAGY),
         lambda: _replied(run, "magy/echo", *BARE),
     )
-    return Row("spawn -> first magy/* reply", "seconds", ours, floor, 1.3)
+    return Row("spawn -> first magy/* reply", "seconds", ours, floor, 0.6)
 
 
 def memory(run: Run) -> Row:
@@ -34,13 +47,13 @@ def memory(run: Run) -> Row:
     script = run.fresh("script") / "model.script"
     script.write_text("text: Hello\n")
     ours, floor = _memory(run, {"MAGY_SCRIPT": str(script)})
-    return Row("idle memory, scripted model", "bytes", ours, floor, 1.5)
+    return Row("idle memory, scripted model", "bytes", ours, floor, 1.2)
 
 
 def memory_with_provider(run: Run) -> Row:
     """As most people run it: what makes requests was imported in the background after the start."""
     ours, floor = _memory(run, {"ANTHROPIC_API_KEY": "none"})
-    return Row("idle memory, provider warmed", "bytes", ours, floor, 1.5)
+    return Row("idle memory, provider warmed", "bytes", ours, floor, 1.2)
 
 
 def memory_with_document(run: Run) -> Row:
@@ -48,10 +61,13 @@ def memory_with_document(run: Run) -> Row:
     script = run.fresh("script") / "model.script"
     script.write_text("text: Hello\n")
     ours, floor = _memory(run, {"MAGY_SCRIPT": str(script)}, document=True)
-    return Row("idle memory, a document is open", "bytes", ours, floor, 1.5)
+    return Row("idle memory, a document is open", "bytes", ours, floor, 1.2)
 
 
-ROWS = (initialize, first_reply, memory, memory_with_provider, memory_with_document)
+ROWS = (
+    initialize, initialize_beside_python, first_reply,
+    memory, memory_with_provider, memory_with_document,
+)  # fmt: skip
 
 
 def _initialized(run: Run, *command: str) -> float:
@@ -59,6 +75,12 @@ def _initialized(run: Run, *command: str) -> float:
     with Peer(run, *command) as peer:
         peer.initialize()
         return time.perf_counter() - before
+
+
+def _imported_json() -> float:
+    before = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import json"], check=True)
+    return time.perf_counter() - before
 
 
 def _replied(run: Run, method: str, *command: str) -> float:

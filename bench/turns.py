@@ -92,7 +92,7 @@ def _deltas(run: Run, name: str, order: str, count: int) -> Row:
             lambda: magy.turn(prompt)["cpu"] / count,
             lambda: bare.turn(prompt)["cpu"] / count,
         )
-    return Row(name, "seconds", ours, floor, 1.3)
+    return Row(name, "seconds", ours, floor, 1.2)
 
 
 def _looped(magy: Magy, rounds: int) -> float:
