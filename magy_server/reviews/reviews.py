@@ -248,17 +248,14 @@ class Reviews:
         self, found: Sequence[Standing], wait: bool = True
     ) -> Sequence[tuple[Standing, Look]]:
         """What a look at each came to: at those of which something has moved since the last one.
-        Without `wait`, none of what somebody is deciding or changing just now."""
+        Without `wait`, none is taken at what somebody is deciding or changing just now."""
         looks = []
         for at, mark in zip(found, await self._looks.marks(found), strict=True):
-            if not wait and self._store.locked(at.stream):
-                continue
             look = self._looks.known(at, mark)
             if look is None:
+                if not wait and self._store.locked(at.stream):
+                    continue
                 look = self._looks.made(at, mark, *await self._look(at))
-            elif at.event:
-                pending = look.summary is not None
-                self._store.note(at.event.path, at.event.proposed, pending)
             looks.append((at, look))
         return looks
 
