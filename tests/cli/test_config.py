@@ -137,7 +137,7 @@ def test_check_names_file_and_key(magy: Magy) -> None:
     [
         (b"modle = 1", "unknown key 'modle'; did you mean 'model'?"),
         (b"= 1", "is not valid TOML"),
-        (b"\xff", "cannot be read"),
+        (b"\xff", "is not UTF-8 text (line 1)"),
         (b"default_agent = 3", "default_agent must be text in quotes (it is 3)"),
     ],
 )

@@ -70,7 +70,7 @@ async def test_a_rename_of_an_open_file_is_undone_and_redone(root: Path, state: 
         await one.turn("Go")
         assert tree(root) == {"b.txt": NEW}
         back = await restore(one, "r1", turnId="p1")
-        assert back == {"a.txt": ("create", ""), "b.txt": ("remove", "")}
+        assert back == {"a.txt": ("rename", "")}
         assert tree(root) == {"a.txt": TEXT} and one.editor.text(a) == TEXT
         await restore(one, "r2", undoes="r1")
         assert tree(root) == {"b.txt": NEW}

@@ -428,6 +428,8 @@ def begun_anew(scene: Scene) -> None:
     one.until(lambda: prompt.evaluate(focused), "that the keys go to the prompt")
     hangs = "Magy's server does not answer."
     scene.server.settings(magy__patience=5)
+    # The key has started another server, and the one before may take a moment to end.
+    one.until(lambda: len(scene.server.servers(scene.shop)) == 1, "one server")
     (process,) = scene.server.servers(scene.shop)
     process.suspend()
     try:
