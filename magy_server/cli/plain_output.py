@@ -12,9 +12,8 @@ from magy_server.cli.exit_codes import ERROR
 def tell(text: str) -> None:
     """Prints text to standard output, at once. Where it cannot be written, standard error says why
     and the process ends. Raises BrokenPipeError: who reads it went away."""
+    require_output()
     try:
-        if sys.stdout is None:
-            raise OSError(0, "it is closed")
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -23,6 +22,13 @@ def tell(text: str) -> None:
         drop_output()
         said = f"magy: The output cannot be written: {error.strerror}."
         print(said, file=sys.stderr)
+        sys.exit(ERROR)
+
+
+def require_output() -> None:
+    """Where standard output is closed, standard error says so and the process ends."""
+    if sys.stdout is None:
+        print("magy: Standard output is closed; Magy cannot write its output.", file=sys.stderr)
         sys.exit(ERROR)
 
 

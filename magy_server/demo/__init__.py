@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from magy_server.cli import exit_codes
-from magy_server.cli.plain_output import drop_output
+from magy_server.cli.plain_output import drop_output, require_output
 from magy_server.core.errors import MagyError
 from magy_server.demo.editor import Editor
 from magy_server.demo.helper import Helper
@@ -38,6 +38,7 @@ PROMPT = "average() crashes on an empty list. Please fix it and run the tests."
 
 def demo(*, fast: bool, real: bool) -> int:
     """Returns the process's exit code: 0 when the story came to its end."""
+    require_output()
     if real and (problem := _no_model()):
         print(f"magy: {problem}", file=sys.stderr)
         return 2

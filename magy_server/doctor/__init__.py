@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from magy_server.cli.exit_codes import CANCELLED
-from magy_server.cli.plain_output import tell
+from magy_server.cli.plain_output import require_output, tell
 from magy_server.core.text.secrets import Secrets
 from magy_server.core.variables import names_key
 from magy_server.doctor import (
@@ -61,6 +61,7 @@ ENDING = 2.0
 def main(*, as_json: bool) -> int:
     """Examines this installation and the current directory, and prints what was found. Returns the
     exit code: 0 when there is no problem, 1 when there is one."""
+    require_output()
     return asyncio.run(_main(as_json))
 
 

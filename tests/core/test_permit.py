@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -26,8 +27,8 @@ def source(permissions: str, name: str = "example") -> Ruleset:
     return rules.model_copy(update={"source": name}).at_home(HOME)
 
 
-def judged(key: str, subject: str, *sources: Ruleset, **more: object) -> Decision:
-    return decide(facts(key, subject), key, EFFECTS[key], sources, **more)  # type: ignore[arg-type]
+def judged(key: str, subject: str, *sources: Ruleset, **more: Any) -> Decision:
+    return decide(facts(key, subject), key, EFFECTS[key], sources, **more)
 
 
 def grants(key: str, subject: str) -> list[str]:
